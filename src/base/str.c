@@ -3,6 +3,7 @@
 #include "base/str.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdarg.h>
@@ -114,9 +115,10 @@ void co_str_addf64(co_str *s, double x)
     char text[40];
     locale_t c = c_locale(), before = uselocale(c);
 
-    /* whole numbers are written 100, not 1e+02 */
+    /* Whole numbers are written 100, not 1e+02. A number that has a form of at most 15 digits prints as that
+     * with %.15g, which leaves out zeros at its end; only numbers close to 0 have fewer digits that count. */
     bool whole = fabs(x) < 1e15 && x == (double)(long long)x;
-    for (int digits = whole ? 17 : 1; digits <= 17; digits++) {
+    for (int digits = whole ? 17 : fabs(x) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, x);
         if (strtod(text, NULL) == x)
             break;

@@ -27,8 +27,8 @@ typedef void (*co_team_fn)(void *ctx, int ith, int nth);
 enum {
     CO_TEAM_MOST = 256, /* threads */
     /* Rounds that a thread spins before it sleeps, most of a millisecond: threads that share a call of a few
-     * milliseconds often wait longer than a tenth of one, and to wake a thread that sleeps takes as long again.
-     * 0 where threads have to share CPUs. */
+     * milliseconds often wait longer than a tenth of one, and to wake a thread that sleeps takes as long
+     * again. 0 where threads have to share CPUs. */
     CO_TEAM_SPIN = 40000,
 };
 

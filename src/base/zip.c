@@ -47,7 +47,8 @@ co_err co_zip_open(co_zip_file *zip, const char *path)
 {
     struct stat st;
 
-    *zip = (co_zip_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; /* a FIFO must not make it wait */
+    /* O_NONBLOCK: a FIFO must not make it wait. */
+    *zip = (co_zip_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (zip->fd < 0)
         return co_fail(CO_EIO, "open %s: %m", path);
     if (!(zip->what = co_pool_str(&zip->pool, path)))

@@ -67,7 +67,8 @@ static co_err read_end64(const co_zip_file *zip, const uint8_t *end, uint64_t lo
 
     CO_TRY(zip_read_at(zip, locator_at, locator, sizeof locator));
     uint64_t at = u64(locator + 8);
-    if (u32(locator + 4) != 0 || u32(locator + 16) > 1 || locator_at < END64_LEN || at != locator_at - END64_LEN)
+    bool one_disk = u32(locator + 4) == 0 && u32(locator + 16) <= 1;
+    if (!one_disk || locator_at < END64_LEN || at != locator_at - END64_LEN)
         return broken(zip, "its zip64 locator is wrong");
     CO_TRY(zip_read_at(zip, at, rec, sizeof rec));
     if (memcmp(rec, "PK\6\6", 4) != 0 || u64(rec + 4) != END64_LEN - 12 || u32(rec + 16) != 0 ||

@@ -68,6 +68,7 @@ words words_rate(double per_s);                            /* 1,807 */
 words words_percent(double share);                         /* 99.44 % */
 words words_value(double x);                               /* four digits */
 words words_date(double t);                                /* 2026-11-17 13:25:05 */
+words words_ranks(double ranks, double hosts);             /* 2 ranks on 1 host; hosts may be nan */
 words words_metric(const char *name, double x);            /* a share as percent, others as words_value */
 const char *words_label(const char *metric, char out[96]); /* val/acc -> "val/acc (Acc@1)" */
 bool words_is_share(const char *metric);                   /* accuracies */

@@ -59,7 +59,8 @@ static void run_row(page *p, const facts *f, const char *below)
     number_cell(p, f->ranks, words_int(f->ranks));
     number_cell(p, f->batch, words_int(f->batch));
     number_cell(p, f->epochs, words_int(f->epochs));
-    page_cellf(p, "%s%s", f->starts_missing ? "over " : "", isnan(f->wall_s) ? "" : words_time(f->wall_s).text);
+    const char *over = f->starts_missing ? "over " : "";
+    page_cellf(p, "%s%s", over, isnan(f->wall_s) ? "" : words_time(f->wall_s).text);
     number_cell(p, f->samples_per_s, words_rate(f->samples_per_s));
     if (f->monitor)
         page_cellf(p, "%.60s %s", f->monitor, words_metric(f->monitor, f->best).text);

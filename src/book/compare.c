@@ -126,9 +126,10 @@ static void table(page *p, const comparison *c)
             host_row(p, c, &c->run[i], c->run[i].host_list, h);
     }
     page_table_end(p);
-    page_text(
-        p, "Speed-up and efficiency are against %s, the first run. %s of the last validation, merged over all ranks.",
-        c->run[0].name, c->top5 ? "Acc@1 and Acc@5 are" : "The metric is that");
+    page_text(p,
+              "Speed-up and efficiency are against %s, the first run. "
+              "%s of the last validation, merged over all ranks.",
+              c->run[0].name, c->top5 ? "Acc@1 and Acc@5 are" : "The metric is that");
     for (int i = 0; i < c->n; i++)
         if (c->run[i].starts_missing)
             page_text(p,
@@ -163,8 +164,8 @@ static void plots(page *p, const comparison *c)
     const char *label = share ? "accuracy (%)" : c->metric;
 
     page_heading(p, "Curves");
-    curve_plot(p, c, "loss", "train/loss_step", false, (co_plot){.title = "Training loss", .y_label = "loss"});
-    curve_plot(p, c, "val-loss", "val/loss", false, (co_plot){.title = "Validation loss", .y_label = "loss"});
+    curve_plot(p, c, "loss", "train/loss_step", false, (co_plot){"Training loss", .y_label = "loss"});
+    curve_plot(p, c, "val-loss", "val/loss", false, (co_plot){"Validation loss", .y_label = "loss"});
     curve_plot(p, c, "metric", c->metric, false,
                (co_plot){.title = share ? "Acc@1" : c->metric, .y_label = label});
     curve_plot(p, c, "metric-time", c->metric, true,

@@ -49,8 +49,10 @@ static void changed(char out[96], double from, double to)
 
 static void weights(const struct telling *t, const facts *a, const facts *b)
 {
-    if (!a->weights || !b->weights)
-        say(t, "The weights cannot be compared: %s recorded no hash of them.", a->weights ? b->name : a->name);
+    const facts *without = !a->weights ? a : !b->weights ? b : NULL;
+
+    if (without)
+        say(t, "The weights cannot be compared: %s recorded no hash of them.", without->name);
     else if (strcmp(a->weights, b->weights) == 0)
         say(t, "Same weights to the bit (sha256 %.12s...).", a->weights);
     else

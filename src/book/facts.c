@@ -203,9 +203,12 @@ static double utilisation_of(const facts *f)
 static double rate_so_far(const facts *f)
 {
     const co_series *s = co_run_series(f->run, "train/loss_step");
-    const co_point *first = s ? &s->point[0] : NULL, *last = s ? &s->point[s->n - 1] : NULL;
 
-    return s && last->t > first->t ? f->batch * (double)(last->step - first->step) / (last->t - first->t) : NAN;
+    if (!s)
+        return NAN;
+    const co_point *first = &s->point[0], *last = &s->point[s->n - 1];
+    double samples = f->batch * (double)(last->step - first->step);
+    return last->t > first->t ? samples / (last->t - first->t) : NAN;
 }
 
 static void find_numbers(facts *f)

@@ -173,9 +173,8 @@ static void what_rows(page *p, const facts *f)
              isnan(f->parameters) ? "" : " parameters");
     row(p, "Model", text);
     row(p, "Data set", facts_config_or(f, "data.name", "not known"));
-    snprintf(text, sizeof text, "%.20s: %s rank%s on %s host%s",
-             facts_config_or(f, "trainer.strategy", "ddp"), words_int(f->ranks).text, f->ranks == 1 ? "" : "s",
-             isnan(f->hosts) ? "1" : words_int(f->hosts).text, f->hosts > 1 ? "s" : "");
+    snprintf(text, sizeof text, "%.20s: %s", facts_config_or(f, "trainer.strategy", "ddp"),
+             words_ranks(f->ranks, f->hosts).text);
     row(p, "Strategy", text);
     batch_row(p, f);
     row(p, "Largest batch size", "not measured");

@@ -16,10 +16,7 @@ enum { GPU_TABLE_MOST = 64 << 10 };
 static void state_line(page *p, const facts *f)
 {
     co_run_state state = co_run_state_of(f->run);
-    char where[256];
 
-    snprintf(where, sizeof where, "%s rank%s on %s host%s", words_int(f->ranks).text, f->ranks == 1 ? "" : "s",
-             isnan(f->hosts) ? "1" : words_int(f->hosts).text, f->hosts > 1 ? "s" : "");
     if (state == CO_RUN_RUNNING)
         page_note(p, "note",
                   "This run still goes on. This page shows its state a short while ago; it is made again "
@@ -36,7 +33,7 @@ static void state_line(page *p, const facts *f)
               f->starts_missing ? " (not all of its starts)"
               : f->n_starts > 1 ? " over several starts"
                                 : "",
-              where);
+              words_ranks(f->ranks, f->hosts).text);
     if (!isnan(co_run_first_t(f->run)))
         page_text(p, "From %s to %s.", words_date(co_run_first_t(f->run)).text,
                   words_date(co_run_last_t(f->run)).text);
@@ -64,12 +61,10 @@ static void read_link(const char *root, const char *which, char name[256])
 
 static void checkpoint_row(page *p, const co_ckpt_info *c, const char *last, const char *best)
 {
-    char name[300];
+    static const char *const marks[] = {"", " (best)", " (last)", " (best, last)"};
     bool is_last = strcmp(c->name, last) == 0, is_best = strcmp(c->name, best) == 0;
 
-    snprintf(name, sizeof name, "%.200s%s%s%s%s", c->name, is_last || is_best ? " (" : "",
-             is_best ? "best" : "", is_last ? is_best ? ", last" : "last" : "", is_last || is_best ? ")" : "");
-    page_cell(p, name);
+    page_cellf(p, "%.200s%s", c->name, marks[is_best + 2 * is_last]);
     page_cell(p, c->why_bad[0] ? "" : words_int((double)c->meta.step).text);
     page_cell(p, words_bytes((double)c->bytes).text);
     if (c->why_bad[0])

@@ -66,9 +66,8 @@ static void loss_plot(page *p, const facts *f)
     add_training(&c, f, "loss", 1);
     curves_add(&c, "val/loss", co_run_series(f->run, "val/loss"), 1, 0, 0);
     bool much = spans_much(&c);
-    show(p, "loss", &c,
-         (co_plot){
-             .title = "Loss", .x_label = "step", .y_label = much ? "loss (log scale)" : "loss", .log_y = much});
+    const char *label = much ? "loss (log scale)" : "loss";
+    show(p, "loss", &c, (co_plot){.title = "Loss", .x_label = "step", .y_label = label, .log_y = much});
 }
 
 /* "acc" of acc and acc5: figures that share a plot. */
@@ -201,7 +200,8 @@ static void add_hosts(curves *c, const facts *f, const char *what, const char *o
             snprintf(names[used], 80, "%.*s", (int)(slash - s->name - 7), s->name + 7);
         else
             snprintf(names[used], 80, "%s", own);
-        double scale = of_threads ? 1 / facts_host_threads(f, slash ? names[used] : co_run_host(f->run, 0)) : 1;
+        const char *host = slash ? names[used] : co_run_host(f->run, 0);
+        double scale = of_threads ? 1 / facts_host_threads(f, host) : 1;
         curves_add(c, names[used], s, scale, co_run_first_t(f->run), unit);
         used++;
     }

@@ -1,8 +1,9 @@
-/* starts.c -- the starts of a run that was continued: when each began, how far it came, what it took; and what
- * all of them took together, by host.
+/* starts.c -- the starts of a run that was continued: when each began, how far it came, what it took; and
+ * what all of them took together, by host.
  *
- * Every start writes run_start into the record and, unless it is killed, run_end with its wall time and hosts.
- * Of a start that was killed, the wall time is that from its first line to its last; its CPU time is not known.
+ * Every start writes run_start into the record and, unless it is killed, run_end with its wall time and
+ * hosts. Of a start that was killed, the wall time is that from its first line to its last; its CPU time is
+ * not known.
  */
 #include "book/book_int.h"
 
@@ -123,6 +124,11 @@ static json_t *same_host(json_t *list, const json_t *hosts, size_t i)
     return NULL;
 }
 
+static void add_number(json_t *to, const char *key, double x)
+{
+    json_object_set_new(to, key, json_real(or_zero(of(to, key)) + or_zero(x)));
+}
+
 static void add_host(json_t *to, const json_t *host)
 {
     static const char *const sums[] = {"wall_s",     "cpu_user_s", "cpu_sys_s",  "input_s",       "compute_s",
@@ -130,12 +136,9 @@ static void add_host(json_t *to, const json_t *host)
 
     for (size_t i = 0; i < CO_COUNT(sums); i++)
         if (json_object_get(host, sums[i]))
-            json_object_set_new(to, sums[i], json_real(or_zero(of(to, sums[i])) + or_zero(of(host, sums[i]))));
-    json_object_set_new(to, "room_s",
-                        json_real(or_zero(of(to, "room_s")) +
-                                  or_zero(of(host, "wall_s") * of(host, "ranks") * of(host, "threads"))));
-    json_object_set_new(
-        to, "ranks_s", json_real(or_zero(of(to, "ranks_s")) + or_zero(of(host, "wall_s") * of(host, "ranks"))));
+            add_number(to, sums[i], of(host, sums[i]));
+    add_number(to, "room_s", of(host, "wall_s") * of(host, "ranks") * of(host, "threads"));
+    add_number(to, "ranks_s", of(host, "wall_s") * of(host, "ranks"));
     json_object_set_new(
         to, "peak_memory_bytes",
         json_real(fmax(or_zero(of(to, "peak_memory_bytes")), or_zero(of(host, "peak_memory_bytes")))));

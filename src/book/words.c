@@ -119,6 +119,15 @@ words words_date(double t)
     return w;
 }
 
+words words_ranks(double ranks, double hosts)
+{
+    words w;
+
+    snprintf(w.text, sizeof w.text, "%.20s rank%s on %.20s host%s", words_int(ranks).text,
+             ranks == 1 ? "" : "s", isnan(hosts) ? "1" : words_int(hosts).text, hosts > 1 ? "s" : "");
+    return w;
+}
+
 /* acc, acc5, acc_epoch: the share of samples that are right. */
 bool words_is_share(const char *name)
 {

@@ -132,7 +132,7 @@ co_err co_weights_note(char *text, size_t size, const char *path, const co_layou
  * must if the file has none of its tensors, or if they have another number of outputs and are alike
  * otherwise. */
 typedef struct co_new_head {
-    char skip[136]; /* the pattern for co_weights_load: "fc.*"; "": the head fits, or does not in another way */
+    char skip[136];  /* the pattern for co_weights_load: "fc.*"; "": it fits, or not in another way */
     char there[160]; /* the shape of its weight in the file; "": the file has no head */
     char here[160];
 } co_new_head;
@@ -154,7 +154,7 @@ typedef struct co_import_facts {
     int left_out;     /* entries of the state dict that are no tensors, or have another prefix */
     uint64_t bytes;   /* of all tensors */
     char held_by[32]; /* the key under which the state dict was: "state_dict"; "": it is the file's value */
-    char prefix[64]; /* what was taken off the names: as given, or "model.", "net.", "module." if all have it */
+    char prefix[64];  /* what was taken off the names: as given, or "model.", "net.", "module." of all */
 } co_import_facts;
 
 /* The state dict of the file `from` as one safetensors file at `to`, which must not exist; names without

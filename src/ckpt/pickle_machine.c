@@ -93,7 +93,8 @@ co_err pickle_pop_mark(pickle_machine *m, pickle_value ***out, size_t *n)
     *n = above_mark(m);
     m->values.n -= *n;
     m->marks.n--;
-    *out = *n ? (pickle_value **)(m->values.at + m->values.n) : NULL; /* without values there is no array yet */
+    /* Without values there is no array yet. */
+    *out = *n ? (pickle_value **)(m->values.at + m->values.n) : NULL;
     return CO_OK;
 }
 

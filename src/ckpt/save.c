@@ -225,7 +225,8 @@ static co_err make_tmp(const char *root, const char *tmp, const char *final)
 {
     struct stat st;
 
-    if (mkdir(root, 0777) != 0 && errno != EEXIST) /* not its parents: a run folder that was removed stays so */
+    /* Not its parents: a run folder that was removed stays so. */
+    if (mkdir(root, 0777) != 0 && errno != EEXIST)
         return co_fail(CO_EIO, "mkdir %s: %m", root);
     if (lstat(final, &st) == 0 && !S_ISDIR(st.st_mode))
         return co_fail(CO_EINPUT, "%s is not a folder: choose another name", final);

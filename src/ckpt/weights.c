@@ -138,10 +138,11 @@ static co_err read_into(const co_layout *l, weights_file *f, const char *skip, f
         const co_entry *e = &l->entry[i];
         const co_st_tensor *t = skipped(skip, e->name) ? NULL : weights_find(f, e->name);
         int64_t side = t ? resample_side(e, &t->shape) : 0;
+        /* The tensor is as long as the entry: match() has checked that. */
         if (side)
             CO_TRY(read_resampled(f, t, e, side, state + e->offset));
         else if (t)
-            CO_TRY(weights_read(f, t, state + e->offset)); /* as long as the entry: match() has checked that */
+            CO_TRY(weights_read(f, t, state + e->offset));
     }
     return CO_OK;
 }

@@ -1,9 +1,9 @@
 /* embed.c -- train, evaluate and predict for a program that uses cohort as a library: the commands without
  * their screens.
  *
- * Messages go to the job's `text`. To stop, a job sends SIGTERM to its own process; the signal is blocked,
- * and the supervisor reads it like one from outside, so there is only one way to stop. The signal mask and
- * handlers are restored at the end. */
+ * Messages go to the job's `text`. A job that wants to stop says so by what its callbacks return. Signals
+ * are blocked while the run goes on, because the supervisor reads them; the signal mask and handlers are
+ * restored at the end. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,22 +56,13 @@ static void restore_signals(const kept *k)
     sigprocmask(SIG_SETMASK, &k->mask, NULL);
 }
 
-/* The program asks the run to stop. The signal is sent once, because a second one would mean: stop without
- * saving. */
-static void ask_to_stop(training *s)
-{
-    if (!s->stop_asked)
-        raise(SIGTERM);
-    s->stop_asked = true;
-}
-
 static void on_step(void *ctx, const co_step_result *r)
 {
     training *s = ctx;
 
     s->record.step(s->record.ctx, r);
     if (s->job->step && s->job->step(s->job->ctx, r))
-        ask_to_stop(s);
+        s->stop_asked = true;
 }
 
 static void on_eval(void *ctx, const co_eval_result *r)
@@ -80,7 +71,7 @@ static void on_eval(void *ctx, const co_eval_result *r)
 
     s->record.eval(s->record.ctx, r);
     if (s->job->eval && s->job->eval(s->job->ctx, r))
-        ask_to_stop(s);
+        s->stop_asked = true;
 }
 
 co_train_hooks job_hooks(training *s)

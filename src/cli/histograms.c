@@ -64,6 +64,27 @@ static co_err each_part(co_st_file *file, const co_st_tensor *t, struct spread *
     return CO_OK;
 }
 
+static bool is_finite(const co_histogram *h)
+{
+    return isfinite(h->edge[0]) && isfinite(h->edge[CO_BUCKETS]) && isfinite(h->least) && isfinite(h->most) &&
+           isfinite(h->sum) && isfinite(h->squares);
+}
+
+static void print_name(co_str *out, const char *prefix, const char *name)
+{
+    char *full = co_sprintf("%s/%s", prefix, name);
+    json_t *value = full ? co_json_string(full) : NULL;
+    char *quoted = value ? co_json_text(value) : NULL;
+
+    if (quoted)
+        co_str_add(out, quoted);
+    out->failed = out->failed || !quoted;
+    co_free(quoted);
+    json_decref(value);
+    co_free(full);
+}
+
+/* One event of the record, finished but for its time. The supervisor copies it there and parses nothing. */
 static void print(co_str *out, int64_t step, const char *prefix, const co_histogram *h)
 {
     const struct {
@@ -71,8 +92,9 @@ static void print(co_str *out, int64_t step, const char *prefix, const co_histog
         double value;
     } reals[] = {{"sum", h->sum}, {"sum_squares", h->squares}, {"min", h->least}, {"max", h->most}};
 
-    co_str_addf(out, "{\"step\":%lld,\"name\":\"%s/%s\",\"histogram\":{\"edges\":[", (long long)step, prefix,
-                h->name);
+    co_str_addf(out, "{\"step\":%lld,\"name\":", (long long)step);
+    print_name(out, prefix, h->name);
+    co_str_add(out, ",\"histogram\":{\"edges\":[");
     for (int i = 0; i <= CO_BUCKETS; i++) {
         co_str_add(out, i ? "," : "");
         co_str_addf64(out, h->edge[i]);
@@ -87,32 +109,25 @@ static void print(co_str *out, int64_t step, const char *prefix, const co_histog
     }
     if (h->not_finite)
         co_str_addf(out, ",\"not_finite\":%lld", (long long)h->not_finite);
-    co_str_add(out, "}}\n");
-}
-
-static bool can_be_named(const char *tensor)
-{
-    return !strpbrk(tensor, "\"\\");
+    co_str_add(out, "}}");
 }
 
 static void record_line(void *ctx, const char *text, size_t len)
 {
-    training *s = ctx;
-    json_t *event;
-
-    if (co_json_parse(&event, text, len, "histogram") == CO_OK)
-        co_event_json(s->folder, event);
+    co_event_text(((training *)ctx)->folder, text, len);
 }
 
 void histograms_gradient(void *ctx, int64_t step, const co_histogram *h)
 {
     co_str text = {0};
 
-    if (!can_be_named(h->name))
+    if (!is_finite(h))
         return;
     print(&text, step, "gradients", h);
     if (co_str_err(&text) == CO_OK)
         record_line(ctx, co_str_text(&text), text.len);
+    else
+        co_errclear();
     co_str_fini(&text);
 }
 
@@ -122,7 +137,7 @@ static co_err add_tensor(co_str *out, co_st_file *file, const co_st_tensor *t, i
     struct spread s = {.h.name = t->name};
     co_histogram *h = &s.h;
 
-    if (t->dtype != CO_F32 || !can_be_named(t->name))
+    if (t->dtype != CO_F32)
         return CO_OK;
     CO_TRY(each_part(file, t, &s, see_range));
     if (h->num == 0)
@@ -135,7 +150,10 @@ static co_err add_tensor(co_str *out, co_st_file *file, const co_st_tensor *t, i
     for (int i = 0; i <= CO_BUCKETS; i++)
         h->edge[i] = s.from + s.width * i;
     CO_TRY(each_part(file, t, &s, count));
+    if (!is_finite(h))
+        return CO_OK;
     print(out, step, "weights", h);
+    co_str_add(out, "\n");
     return co_str_err(out);
 }
 

@@ -59,7 +59,8 @@ static co_err flush(eval_line *t, struct lines *all)
     co_err err = CO_OK;
 
     if (all->n)
-        err = co_lines_open(&set, co_plan_facts_of(t->plan)->data, (const char *const *)all->line, all->n);
+        err = co_lines_open(&set, co_plan_facts_of(t->plan)->data, (const char *const *)all->line, all->n,
+                            all->first + 1);
     if (!err && set)
         err = co_predict_on(t->plan, set, -1, print_numbered, all);
     co_dataset_close(set);

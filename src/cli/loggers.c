@@ -11,6 +11,9 @@
 #include "cli/loggers_int.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "proc/crew.h"
 
 enum { MOST_KEYS = 32 }; /* of one tracker */
 
@@ -132,6 +135,17 @@ int64_t app_histograms(const app *a)
     return ((const struct core *)co_conf_core(a->conf))->histograms;
 }
 
+/* Ranks of all hosts, as far as the command line says. */
+static int ranks_asked(const app *a)
+{
+    long long n = co_cpus_usable();
+
+    if (strcmp(a->cfg->devices, "auto") != 0)
+        co_str_to_i64(a->cfg->devices, &n); /* what is no number is refused when the run is planned */
+    n = n < 1 ? 1 : n < 65536 ? n : 65536;
+    return (int)n * (a->spec.hosts > 1 ? a->spec.hosts : 1);
+}
+
 co_err logger_check(app *a)
 {
     co_tracker_pick chosen[CO_TRACKERS_MOST];
@@ -141,6 +155,8 @@ co_err logger_check(app *a)
     a->spec.helpers = app_trackers(a, chosen);
     for (int i = 0; i < a->spec.helpers; i++) {
         a->spec.helpers_bytes += chosen[i].def->memory;
+        if (chosen[i].def->more_memory)
+            a->spec.helpers_bytes += chosen[i].def->more_memory(chosen[i].cfg, ranks_asked(a));
         if (chosen[i].def->check)
             CO_TRY(chosen[i].def->check(chosen[i].cfg));
     }

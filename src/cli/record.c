@@ -2,7 +2,6 @@
  * checkpoints. follow.c records the steps. */
 #include "cli/train_int.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -212,15 +211,17 @@ static void record_note(void *ctx, const char *text)
     tell(ctx, "%s", text);
 }
 
-/* A second SIGTERM would mean: stop without saving. */
 static void stop_for_tracker(void *ctx, const char *tracker)
 {
     training *s = ctx;
 
     tell(s, "%-9s somebody has asked there that the run stop: it saves and stops", tracker);
-    if (!s->stop_asked)
-        raise(SIGTERM);
     s->stop_asked = true;
+}
+
+static bool wants_stop(void *ctx)
+{
+    return ((const training *)ctx)->stop_asked;
 }
 
 void record_track(training *s)
@@ -342,5 +343,6 @@ co_train_hooks record_hooks(training *s)
                             .publish_fd = s->folder ? co_folder_settle_fd(s->folder) : -1,
                             .remember = memory_json,
                             .turn = on_turn,
+                            .wants_stop = wants_stop,
                             .ranks = machine_ranks};
 }

@@ -146,14 +146,23 @@ void samples_eval(training *s, const co_eval_result *r)
         record_waiting(s);
 }
 
+/* The pictures are there, or never will be. */
+static void finish(training *s)
+{
+    struct val_pictures *v = s->val_pictures;
+
+    if (v->by.why[0] && !v->made)
+        shout(s, "warning   logger.samples: the validation has no pictures in this run: %s", v->by.why);
+    v->made = true;
+    record_waiting(s);
+}
+
 void samples_turn(training *s)
 {
     struct val_pictures *v = s->val_pictures;
 
-    if (!v || v->made || !scribe_ended(&v->by, 0, take_picture, s))
-        return;
-    v->made = true;
-    record_waiting(s);
+    if (v && !v->made && scribe_ended(&v->by, 0, take_picture, s))
+        finish(s);
 }
 
 void samples_end(training *s)
@@ -163,8 +172,7 @@ void samples_end(training *s)
     if (!v)
         return;
     scribe_stop(&v->by, take_picture, s);
-    v->made = true;
-    record_waiting(s);
+    finish(s);
     co_free(v);
     s->val_pictures = NULL;
 }

@@ -1,16 +1,18 @@
 /* scribe.c -- a process that works out lines beside the supervisor. What it writes lies in memory that
- * both share. */
+ * both share: its lines, or the message of its error if it exits with 1. */
 #include "cli/scribe_int.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/signal.h"
 #include "proc/crew.h"
 
 enum { END_MS = 5000, KILLED_MS = 1000, LINES_MOST = 64 << 20 };
@@ -26,6 +28,8 @@ static int scribe_main(void *ctx)
         err = co_str_err(&out);
     if (!err)
         err = co_fs_write_all(s->lines, co_str_text(&out), out.len, "lines");
+    if (err && ftruncate(s->lines, 0) == 0)
+        (void)!pwrite(s->lines, co_errmsg(), strlen(co_errmsg()), 0);
     return err ? 1 : 0;
 }
 
@@ -61,6 +65,18 @@ static void hand_over(const scribe *s, scribe_take take, void *ctx)
     munmap(text, (size_t)size);
 }
 
+static void keep_reason(scribe *s, int status)
+{
+    ssize_t n = WIFEXITED(status) ? pread(s->lines, s->why, sizeof s->why - 1, 0) : 0;
+
+    if (n > 0)
+        s->why[n] = '\0';
+    else if (WIFSIGNALED(status))
+        snprintf(s->why, sizeof s->why, "its process was killed by %s", co_signal_name(WTERMSIG(status)));
+    else
+        snprintf(s->why, sizeof s->why, "its process ended with status %d", WEXITSTATUS(status));
+}
+
 bool scribe_ended(scribe *s, int timeout_ms, scribe_take take, void *ctx)
 {
     struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
@@ -72,6 +88,8 @@ bool scribe_ended(scribe *s, int timeout_ms, scribe_take take, void *ctx)
         ;
     if (status == 0)
         hand_over(s, take, ctx);
+    else
+        keep_reason(s, status);
     close(s->pidfd);
     close(s->lines);
     s->pid = 0;
@@ -84,4 +102,5 @@ void scribe_stop(scribe *s, scribe_take take, void *ctx)
         return;
     kill(s->pid, SIGKILL); /* one that the kernel holds is left behind */
     scribe_ended(s, KILLED_MS, take, ctx);
+    snprintf(s->why, sizeof s->why, "its process was not done %d s after the end of the run", END_MS / 1000);
 }

@@ -18,13 +18,15 @@ typedef struct scribe {
     int pidfd, lines; /* lines: where it writes them, in memory that we share */
     co_err (*main)(void *ctx, co_str *out);
     void *ctx;
+    char why[512]; /* after its end: what went wrong; "": nothing */
 } scribe;
 
 typedef void (*scribe_take)(void *ctx, const char *line, size_t len);
 
 /* `keep`: descriptors that stay open in the process; NULL: none. An error leaves no process. */
 co_err scribe_start(scribe *s, co_err (*main)(void *ctx, co_str *out), void *ctx, const co_fds *keep);
-/* Waits up to timeout_ms. True: it has ended, just now. If it failed, `take` gets no line. */
+/* Waits up to timeout_ms. True: it has ended, just now. If it failed, `take` gets no line, and
+ * s->why says why. */
 bool scribe_ended(scribe *s, int timeout_ms, scribe_take take, void *ctx);
 void scribe_stop(scribe *s, scribe_take take, void *ctx);
 

@@ -69,7 +69,7 @@ typedef struct training {
     int64_t rate_samples;
     struct search *search;        /* NULL: no search */
     const struct co_cli_job *job; /* the library's job; NULL: the command itself, which has a screen */
-    bool stop_asked;              /* that job, or a tracker, has asked to stop */
+    bool stop_asked;              /* that job, or a tracker, wants the run to stop: hooks.wants_stop */
     co_train_hooks record; /* with a job: hooks that write the run folder before the job's own are called */
     /* notice.c */
     co_spikes spikes;

@@ -22,31 +22,31 @@ const char *few_sentences(int64_t n)
     return n < CO_FEW_SENTENCES ? ": few, so a rough figure" : "";
 }
 
-void sample_lines(char out[SAMPLE_LINES], const co_translated *t)
+/* `margin` goes before each line. */
+static void lay_out(char out[SAMPLE_LINES], const co_translated *t, const char *margin)
 {
     char text[3][SHOWN_BYTES];
 
     co_utf8_clean(text[0], sizeof text[0], t->source);
     co_utf8_clean(text[1], sizeof text[1], t->target);
     co_utf8_clean(text[2], sizeof text[2], t->predicted);
-    snprintf(out, SAMPLE_LINES, "    SOURCE: %s\n    TARGET: %s\n PREDICTED: %s", text[0], text[1], text[2]);
+    snprintf(out, SAMPLE_LINES, "%s   SOURCE: %s\n%s   TARGET: %s\n%sPREDICTED: %s", margin, text[0], margin,
+             text[1], margin, text[2]);
+}
+
+void sample_lines(char out[SAMPLE_LINES], const co_translated *t)
+{
+    lay_out(out, t, " ");
 }
 
 /* Four spaces before a line make it code in Markdown, so the sentences stand as they are. */
 static void record_sample(training *s, const co_eval_result *r, const char *split, int i)
 {
-    const co_translated *t = &r->translations->shown[i];
-    char text[3][SHOWN_BYTES], name[48], *lines;
+    char name[48], lines[SAMPLE_LINES];
 
-    co_utf8_clean(text[0], sizeof text[0], t->source);
-    co_utf8_clean(text[1], sizeof text[1], t->target);
-    co_utf8_clean(text[2], sizeof text[2], t->predicted);
     snprintf(name, sizeof name, "%s/translation_%d", split, i + 1);
-    lines = co_sprintf("       SOURCE: %s\n       TARGET: %s\n    PREDICTED: %s", text[0], text[1], text[2]);
-    if (lines)
-        co_event_json(s->folder,
-                      json_pack("{sI ss ss}", "step", (json_int_t)r->step, "name", name, "text", lines));
-    co_free(lines);
+    lay_out(lines, &r->translations->shown[i], "    ");
+    co_event_json(s->folder, json_pack("{sI ss ss}", "step", (json_int_t)r->step, "name", name, "text", lines));
 }
 
 static void record_scalar(training *s, int64_t step, const char *split, const char *what, double value)

@@ -25,7 +25,7 @@ typedef struct co_slice_dst {
     int32_t *offsets, *y_offsets; /* [room + 1]; those past n + 1 equal the last */
     int32_t *given;               /* PAIRS: what the decoder is given; y is what it must predict */
     int room;                     /* LM, PAIRS: samples that the buffers have room for */
-    float *mirror; /* io.mirror: where the mirror images of x go, by co_dataset_fill; a set's fill ignores it */
+    float *mirror; /* io.mirror: for the mirror images of x, by co_dataset_fill; a set's fill ignores it */
 } co_slice_dst;
 
 /* PAIRS: the two sides of a sample. */
@@ -39,7 +39,7 @@ typedef struct co_fill_times {
 /* Ratings: what the rows of users and items stand for. */
 struct co_dataset;
 typedef struct co_rating_names {
-    bool (*user_row)(const struct co_dataset *d, int64_t id, uint32_t *row); /* false: there is no such user */
+    bool (*user_row)(const struct co_dataset *d, int64_t id, uint32_t *row); /* false: no such user */
     int64_t (*item_id)(const struct co_dataset *d, uint32_t row);
     const char *(*title)(const struct co_dataset *d, uint32_t row); /* UTF-8; NULL: it has none */
     /* All rows as CSV, a line each: kind (user or item), row, id, title. */
@@ -87,7 +87,8 @@ typedef struct co_dataset {
      * the run, says of earlier reading, and are noted there. Once, before the first fork. CO_EINPUT names a
      * file that was changed. */
     co_err (*remember)(struct co_dataset *d, const char *path);
-    bool stop_on_bad; /* a training sample that cannot be read ends the run (else it is left out and counted) */
+    /* A training sample that cannot be read ends the run; else it is left out and counted. */
+    bool stop_on_bad;
     /* No label can mark a sample as left out (regression): one that cannot be read ends an evaluation too. */
     bool needs_every_sample;
     /* CLASSIFY: adds the samples of each class of a split to per_class [io.classes], by labels that are known
@@ -119,7 +120,7 @@ typedef struct co_dataset_def {
     const char *name, *help;
     const co_option *options;
     size_t cfg_size;
-    co_err (*open)(co_dataset **out, const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
+    co_err (*open)(co_dataset **out, const void *cfg); /* CO_EINPUT names the file and what is wrong */
     /* Instead of open, for rows that share one function: it is given its row. */
     co_err (*open_row)(co_dataset **out, const struct co_dataset_def *row, const void *cfg);
     /* LM, PAIRS: a set without samples, made of what `vocabulary` wrote: its io, encode and decode work.
@@ -142,8 +143,9 @@ enum { CO_NO_LABEL = -2 };
 co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
 /* Lines of the user's own as samples of CO_SPLIT_TEST, in this order, with the characters of `like`, which
  * is data=text or was opened from its vocabulary. The prediction for a line is what follows it. CO_EINPUT
- * names the line. */
-co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const *lines, int n);
+ * names the line by its number; `first` is that of the first line. */
+co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const *lines, int n,
+                     long long first);
 /* How a set of pictures makes samples for evaluation: x = (byte / 255 - mean) / std in each plane, of the
  * middle of a picture whose shorter side was resized. False: `d` is no set of pictures. */
 typedef struct co_picture_use {

@@ -110,7 +110,8 @@ enum { ON_ERROR_STOP = 0 };
 /* Rows that all of their tables have. */
 /* clang-format off */
 #define FOLDER_DIR(HELP) \
-    {"dir", CO_OPT_STR, offsetof(struct folder_cfg, dir), "null", HELP, .alias = "data.data_dir", .path = true}
+    {"dir", CO_OPT_STR, offsetof(struct folder_cfg, dir), "null", HELP, .alias = "data.data_dir", \
+     .path = true}
 #define FOLDER_OPTIONS \
     {"cache_mb", CO_OPT_INT, offsetof(struct folder_cfg, cache_mb), "1024", \
      "files are kept in memory if all of them are not more than this, in MiB", .min = 0, .max = 1 << 30, \

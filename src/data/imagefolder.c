@@ -269,8 +269,10 @@ static co_err fingerprint(struct imagefolder *set)
     size_t most = 1;
     co_sha256 h;
 
-    for (uint32_t i = 0; content && !set->files.block && i < total(set); i++)
-        most = x->samples[i].size > most && x->samples[i].size <= PICTURE_FILE_MOST ? x->samples[i].size : most;
+    for (uint32_t i = 0; content && !set->files.block && i < total(set); i++) {
+        size_t size = x->samples[i].size;
+        most = size > most && size <= PICTURE_FILE_MOST ? size : most;
+    }
     uint8_t *room = co_alloc(most);
     if (!room)
         return CO_ENOMEM;

@@ -55,7 +55,8 @@ co_err listing_add(listing *l, const char *path, entry_kind kind, uint64_t at, u
     memcpy(l->names + l->names_len, path, len);
     l->entries[l->n++] = (entry){at, size, (uint32_t)l->names_len, kind};
     l->names_len += len;
-    if (kind == ENTRY_PICTURE) /* sparse files claim what they like: a sum that wraps would seem to fit in memory */
+    /* Sparse files claim what they like: a sum that wraps would seem to fit in memory. */
+    if (kind == ENTRY_PICTURE)
         l->bytes = size > UINT64_MAX - l->bytes ? UINT64_MAX : l->bytes + size;
     return CO_OK;
 }
@@ -348,9 +349,11 @@ const uint8_t *listing_read_part(const listing *l, uint64_t at, uint64_t skip, u
         return l->block + at + skip;
     if (size > PICTURE_FILE_MOST) {
         /* Sizes are kept in 32 bits: the largest stands for all above it. */
-        bool counted = size < UINT32_MAX;
-        co_fail(CO_EINPUT, "%s: %s%llu%s; 256 MiB are the most that is read", name, counted ? "" : "more than ",
-                (unsigned long long)(counted ? size : 4), counted ? " bytes" : " GiB");
+        if (size < UINT32_MAX)
+            co_fail(CO_EINPUT, "%s: %llu bytes; 256 MiB are the most that is read", name,
+                    (unsigned long long)size);
+        else
+            co_fail(CO_EINPUT, "%s: more than 4 GiB; 256 MiB are the most that is read", name);
         return NULL;
     }
     if (l->fd >= 0)

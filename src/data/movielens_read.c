@@ -135,14 +135,19 @@ static bool to_u32(const char *text, uint32_t *out)
     return at > text && *at == 0 && value <= UINT32_MAX;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* "4" and "4.5" at once, everything else by the general rule. */
 static bool to_stars(const char *text, double *out)
 {
-    if (text[0] >= '0' && text[0] <= '9' && text[1] == 0) {
+    if (is_digit(text[0]) && text[1] == 0) {
         *out = text[0] - '0';
         return true;
     }
-    if (text[0] >= '0' && text[0] <= '9' && text[1] == '.' && text[2] >= '0' && text[2] <= '9' && text[3] == 0) {
+    if (is_digit(text[0]) && text[1] == '.' && is_digit(text[2]) && text[3] == 0) {
         *out = (text[0] - '0') + (text[2] - '0') / 10.0;
         return true;
     }

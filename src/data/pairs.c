@@ -32,8 +32,9 @@ static const co_option options[] = {
      "folder with a file of pairs (.tsv, .jsonl, .en and .it)"
      ", or the file itself",
      .alias = "data.data_dir", .path = true, .of_host = true},
-    {"file", CO_OPT_STR, offsetof(struct pairs_cfg, file),
-     "*", "which file of data.dir: a name with * and ?, several separated by |, of which the first that fits counts",
+    {"file", CO_OPT_STR, offsetof(struct pairs_cfg, file), "*",
+     "which file of data.dir: a name with * and ?, several separated by |, "
+     "of which the first that fits counts",
      .needed = true},
     {"lang_src", CO_OPT_STR, offsetof(struct pairs_cfg, lang[0]), "en",
      "language to translate from: its name in the files", .alias = "data.src_lang", .needed = true,
@@ -215,8 +216,10 @@ static void fingerprint(struct pairs *set, const uint8_t *part)
     co_sha256_add(&hash, says, strlen(says));
     for (uint32_t i = 0; i < set->list.n; i++) {
         co_sha256_add(&hash, &part[i], 1);
-        for (int side = 0; side < 2; side++)
-            co_sha256_add(&hash, pair_text(&set->list, i, (co_side)side), set->list.pair[i].side[side].len + 1);
+        for (int side = 0; side < 2; side++) {
+            const char *text = pair_text(&set->list, i, (co_side)side);
+            co_sha256_add(&hash, text, set->list.pair[i].side[side].len + 1);
+        }
     }
     for (int side = 0; side < 2; side++) {
         size_t len;

@@ -149,9 +149,11 @@ static co_err lacks_column(const csv *table, const pair_ask *ask, int s, int col
 {
     const char *mark = table->n == 1 ? other_mark(table->field[0]) : NULL;
 
-    return csv_fail(table, "it has %d field%s, and the %s side is column %d: fields are parted by tabs%s%s%s",
+    const char *more = mark ? mark : " (data.column_src and data.column_tgt say which are which)";
+
+    return csv_fail(table, "it has %d field%s, and the %s side is column %d: fields are parted by tabs%s%s",
                     table->n, table->n == 1 ? "" : "s", ask->lang[s], column + 1, mark ? ", not by " : "",
-                    mark ? mark : "", mark ? "" : " (data.column_src and data.column_tgt say which are which)");
+                    more);
 }
 
 static co_err read_tabs(pair_list *out, csv *table, const pair_ask *ask)

@@ -15,9 +15,10 @@ static co_err train(struct pairs *set, co_side side, const uint8_t *part, const 
     CO_TRY(co_word_counter_new(&counter));
     co_err err = CO_OK;
     for (uint32_t i = 0; i < set->list.n && !err; i++)
-        if (part[i] == CO_SPLIT_TRAIN)
-            err =
-                co_word_counter_add(counter, pair_text(&set->list, i, side), set->list.pair[i].side[side].len);
+        if (part[i] == CO_SPLIT_TRAIN) {
+            const char *text = pair_text(&set->list, i, side);
+            err = co_word_counter_add(counter, text, set->list.pair[i].side[side].len);
+        }
     if (!err)
         err = co_word_counter_tokenizer(counter, &set->tokenizer[side], words->min_count, words->most_tokens);
     co_word_counter_free(counter);
@@ -32,8 +33,10 @@ co_err pairs_tokenizers(struct pairs *set, const uint8_t *part, const pair_words
             file ? co_tokenizer_read(&set->tokenizer[side], file) : train(set, (co_side)side, part, words);
         if (!err)
             err = co_tokenizer_marks(set->tokenizer[side], &set->marks[side]);
+        if (file && err == CO_EINPUT)
+            return co_fail_in(err, "data.tokenizer_%s=%s", sides[side], file);
         if (err)
-            return file && err == CO_EINPUT ? co_fail_in(err, "data.tokenizer_%s=%s", sides[side], file) : err;
+            return err;
     }
     return CO_OK;
 }

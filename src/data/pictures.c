@@ -169,9 +169,10 @@ static co_err add_folder(struct pictures *set, const char *folder)
     while (len > 0 && folder[len - 1] == '/') /* "holiday/" */
         len--;
     for (size_t i = 0; i < l.n && !err; i++)
-        if (l.entries[i].kind == ENTRY_PICTURE)
-            err = add(set,
-                      co_pool_printf(&set->pool, "%.*s/%s", len, folder, listing_path(&l, l.entries[i].path)));
+        if (l.entries[i].kind == ENTRY_PICTURE) {
+            const char *path = listing_path(&l, l.entries[i].path);
+            err = add(set, co_pool_printf(&set->pool, "%.*s/%s", len, folder, path));
+        }
     if (!err && set->n == before)
         err = co_fail(CO_EINPUT, "%s has no pictures (" PICTURE_ENDINGS ")%s%s", folder,
                       *listing_unsupported(&l, kinds) ? "; unsupported format: " : "", kinds);

@@ -54,9 +54,10 @@ static co_err mark_characters(struct text *t, const char *all, size_t len)
 static co_err read_all(co_dataset **out, const json_t *all)
 {
     const json_t *characters = json_object_get(all, "characters");
-    long long max_len;
+    long long max_len = 0;
 
-    if (!json_is_string(characters) || !co_json_i64(all, "max_len", &max_len) || max_len < 2 || max_len > 65536)
+    co_json_i64(all, "max_len", &max_len);
+    if (!json_is_string(characters) || max_len < 2 || max_len > 65536)
         return co_fail(CO_EINPUT, "vocabulary: characters or max_len is missing");
     struct text *t = text_new((int)max_len);
     if (!t)
@@ -72,7 +73,7 @@ co_err text_open_vocabulary(co_dataset **out, const char *json, size_t len)
 
 /* --- lines as samples ----------------------------------------------------------------------------------- */
 /* The last max_len - 1 characters of a line: the model has no places for more. *characters: how many. */
-static co_err end_of_line(const struct text *like, const char *line, int number, const char **from,
+static co_err end_of_line(const struct text *like, const char *line, long long number, const char **from,
                           int *characters)
 {
     int n = 0, most = like->max_len - 1;
@@ -81,10 +82,10 @@ static co_err end_of_line(const struct text *like, const char *line, int number,
     for (const char *at = line; *at; n++) {
         int len = co_utf8_get(&code, at, 4);
         if (len == 0)
-            return co_fail(CO_EINPUT, "line %d is not UTF-8", number);
+            return co_fail(CO_EINPUT, "line %lld is not UTF-8", number);
         if (!like->token_of[code])
             return co_fail(CO_EINPUT,
-                           "line %d has the character %.*s (U+%04X), which the run was not trained on",
+                           "line %lld has the character %.*s (U+%04X), which the run was not trained on",
                            number, len, at, code);
         at += len;
     }
@@ -95,7 +96,8 @@ static co_err end_of_line(const struct text *like, const char *line, int number,
     return CO_OK;
 }
 
-static co_err add_lines(struct text *t, const struct text *like, const char *const *lines, int n)
+static co_err add_lines(struct text *t, const struct text *like, const char *const *lines, int n,
+                        long long first)
 {
     co_str bytes = {0};
     co_err err = CO_OK;
@@ -103,7 +105,7 @@ static co_err add_lines(struct text *t, const struct text *like, const char *con
     for (int i = 0; i < n && !err; i++) {
         const char *from = NULL;
         int characters = 0;
-        if ((err = end_of_line(like, lines[i], i + 1, &from, &characters)))
+        if ((err = end_of_line(like, lines[i], first + i, &from, &characters)))
             break;
         t->place[i] = (uint32_t)i;
         t->pieces[i] = (struct piece){(uint32_t)bytes.len, (uint32_t)characters + 1, 1};
@@ -119,7 +121,7 @@ static co_err add_lines(struct text *t, const struct text *like, const char *con
     return err;
 }
 
-co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const *lines, int n)
+co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const *lines, int n, long long first)
 {
     const struct text *of = (const struct text *)like;
     struct text *t;
@@ -132,7 +134,7 @@ co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const
     t->pieces = co_array((size_t)n, sizeof *t->pieces);
     t->place = co_array((size_t)n, sizeof *t->place);
     t->code_of = co_array(classes, sizeof *t->code_of);
-    co_err err = t->pieces && t->place && t->code_of ? add_lines(t, of, lines, n) : CO_ENOMEM;
+    co_err err = t->pieces && t->place && t->code_of ? add_lines(t, of, lines, n, first) : CO_ENOMEM;
     if (err) {
         t->base.close(&t->base);
         return err;

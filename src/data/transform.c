@@ -157,8 +157,8 @@ static co_err read_normalize(transform *t, const char *text, const float *mean, 
     return CO_OK;
 }
 
-/* --- checks of values as they are typed ---------------------------------------------------------------------
- * "null" is an absent value. */
+/* --- checks of values as they are typed ----------------------------------------------------------------- */
+/* "null" is an absent value. */
 static const char *given(const char *value)
 {
     return strcmp(value, "null") == 0 ? NULL : value;

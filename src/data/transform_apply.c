@@ -80,9 +80,10 @@ static picture cut_out(const transform *t, picture p, const struct drawn *drawn)
 {
     uint32_t h = p.height, w = p.width;
     int32_t height = (int32_t)t->height, width = (int32_t)t->width;
+    box whole = {0, 0, height, width};
 
     if (drawn && t->random_box)
-        return crop_of_resized(view_of(p, drawn->crop), t->height, t->width, (box){0, 0, height, width}, false);
+        return crop_of_resized(view_of(p, drawn->crop), t->height, t->width, whole, false);
     transform_resized(t, &h, &w);
     if (drawn && t->crops)
         return crop_of_resized(p, h, w, drawn->crop, t->reflect);

@@ -4,8 +4,9 @@
  * Pillow's pictures (what ImageFolder gives them): every step but normalising, erasing and mixing goes from
  * 8-bit pixels to 8-bit pixels. In this order, each only if its key asks for it:
  *
- *     training     resize -> pad, random crop     or, with random_resized_crop, that on the picture as it comes
- *                  -> flip -> colour jitter -> TrivialAugmentWide -> normalise -> erase -> (a slice at once) mix
+ *     training     resize -> pad, random crop; or, with random_resized_crop, that on the picture as it comes
+ *                  -> flip -> colour jitter -> TrivialAugmentWide -> normalise -> erase
+ *                  -> mix, a slice at once
  *     evaluation   resize -> centre crop -> normalise
  *
  * What is drawn (a box, a flip, a factor) is a function of (seed, epoch, id) and stands in a struct of its
@@ -14,13 +15,16 @@
  *     struct my_cfg { char *dir; struct transform_cfg pictures; };
  *     static const co_option options[] = {{"dir", ...}, TRANSFORM_OPTIONS(struct my_cfg, pictures), {0}};
  *
- *     CO_TRY(transform_init(&t, &c->pictures, 0, 0, 3, imagenet_mean, imagenet_std));  // at open
+ *     // at open
+ *     CO_TRY(transform_init(&t, &c->pictures, 0, 0, 3, imagenet_mean, imagenet_std));
  *     transform_io(&t, &d->io);
  *
- *     struct drawn drawn;                                                              // in fill, for each sample
+ *     // in fill, for each sample
+ *     struct drawn drawn;
  *     bool vary = transform_draw(&drawn, &t, draw, id[i], p.height, p.width);
  *     transform_apply(x + i * t.numbers, &t, p, vary ? &drawn : NULL);
- *     transform_mix(&t, draw, id, n, dst);                                             // once, when all are in
+ *     // once, when all are in
+ *     transform_mix(&t, draw, id, n, dst);
  *
  * A transform is read-only after init and shared by all threads. Scratch memory belongs to the thread, only
  * grows, and goes with it. Fill's time is for the set to account (draw->times).
@@ -85,12 +89,12 @@ co_err transform_check_normalize(const char *key, const char *value);
      "width / height of that box, least and most", \
      .check = transform_check_ratio}, \
     {"flip", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, flip), "null", \
-     "how often left and right are swapped in training: true (0.5), false, a probability, or alternate: at random " \
-     "in the first epoch, then in every second epoch", \
+     "how often left and right are swapped in training: true (0.5), false, a probability, or alternate: " \
+     "at random in the first epoch, then in every second epoch", \
      .check = transform_check_flip}, \
     {"eval_flip", CO_OPT_BOOL, TRANSFORM_AT(STRUCT, FIELD, eval_flip), "false", \
-     "in evaluation and prediction, show the model each picture and its mirror image, and take the mean of both " \
-     "answers"}, \
+     "in evaluation and prediction, show the model each picture and its mirror image, " \
+     "and take the mean of both answers"}, \
     {"brightness", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, brightness), "0", \
      "colour jitter: brightness times 1 - b to 1 + b", 0, 100}, \
     {"contrast", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, contrast), "0", \
@@ -106,11 +110,12 @@ co_err transform_check_normalize(const char *key, const char *value);
     {"mixup", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, mixup), "0", \
      "MixUp within a slice: alpha of its Beta distribution; 0: none", 0, 1000}, \
     {"cutmix", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, cutmix), "0", \
-     "CutMix within a slice: alpha of its Beta distribution; with data.mixup too, each slice gets one of them", \
+     "CutMix within a slice: alpha of its Beta distribution; " \
+     "with data.mixup too, each slice gets one of them", \
      0, 1000}, \
     {"normalize", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, normalize), "null", \
-     "mean and std taken out: imagenet, cifar, tinyimagenet, cinic10, none, or numbers as 0.5:0.5:0.5/1:1:1; null: " \
-     "the set's own", \
+     "mean and std taken out: imagenet, cifar, tinyimagenet, cinic10, none, or numbers as " \
+     "0.5:0.5:0.5/1:1:1; null: the set's own", \
      .check = transform_check_normalize}
 /* clang-format on */
 

@@ -1,4 +1,4 @@
-/* vocabulary.c -- the JSON object around a vocabulary. What is in it: text_vocabulary.c, pairs_vocabulary.c. */
+/* vocabulary.c -- the JSON object around a vocabulary of text_vocabulary.c or pairs_vocabulary.c. */
 #include "data/vocabulary_int.h"
 
 #include <string.h>

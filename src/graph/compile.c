@@ -255,6 +255,15 @@ static bool looks_up(co_op id, const struct call *call)
            !call->in[1].ragged;
 }
 
+/* May the kernel of call i add its gradient to the leaf by itself? */
+static bool may_add(const struct compile *c, int i)
+{
+    const struct op *op = c->live[i];
+    const struct value *v = value_of(c, op->out[0]);
+
+    return op->n_out == 1 && v->twin >= 0 && c->e->buffer[v->twin].last == i;
+}
+
 static co_err bind_calls(struct compile *c)
 {
     co_exec *e = c->e;
@@ -272,6 +281,7 @@ static co_err bind_calls(struct compile *c)
             return CO_ENOMEM;
         call->looks_up = looks_up(op->id, call);
         e->looks_up |= call->looks_up;
+        call->adds = may_add(c, i) ? c->k->row[op->id].adds : NULL;
         call->scratch = c->scratch[i] < 0 ? 0 : e->buffer[c->scratch[i]].offset;
     }
     return CO_OK;

@@ -182,6 +182,8 @@ struct call {
     size_t scratch; /* offset in the workspace */
     int threads;    /* the most that compute it: scratch is planned for them */
     bool looks_up;  /* rows of a table of the state, by indices of the input */
+    /* The row's, if a run that adds to the leaf may let the kernel add: nothing reads the twin. */
+    bool (*adds)(const co_call *c);
     const char *name;
 };
 

@@ -66,10 +66,11 @@ static void *address(void *const base[BASE_COUNT], struct place at)
     return at.base == BASE_ROWS ? *(void **)(void *)place : place;
 }
 
-static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT], const co_bases *how)
+static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT],
+                    const co_bases *how, bool twins)
 {
     for (int i = 0; i < n; i++) {
-        bool twin = how->add && from[i].at.base == BASE_LEAF;
+        bool twin = twins && from[i].at.base == BASE_LEAF;
         to[i] = (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, from[i].shape};
         if (!from[i].ragged)
             continue;
@@ -136,8 +137,9 @@ static void run_share(void *ctx, int ith, int nth)
     whole->fn(&share);
 }
 
-static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
-                     const co_bases *how, co_arg out[CO_MAX_OUT])
+/* True: its gradients are where they belong. False: in a run that adds to the leaf, they are in their twins. */
+static bool run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
+                     const co_bases *how, const co_watcher *w, co_arg out[CO_MAX_OUT])
 {
     co_arg in[CO_MAX_IN];
     struct whole_call whole = {.fn = call->fn,
@@ -149,9 +151,14 @@ static void run_call(const struct call *call, void *const base[BASE_COUNT], cons
                                         .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
                                         .run = run}};
 
-    resolve(in, call->in, call->n_in, base, how);
-    resolve(out, call->out, call->n_out, base, how);
+    resolve(in, call->in, call->n_in, base, how, how->add);
+    resolve(out, call->out, call->n_out, base, how, how->add);
+    if (how->add && call->adds && !w && call->adds(&whole.args)) { /* a watcher wants to see the gradient itself */
+        whole.args.add = true;
+        resolve(out, call->out, call->n_out, base, how, false);
+    }
     co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
+    return whole.args.add || !how->add;
 }
 
 /* A gradient that lies in the provider's space is added to the leaf piece by piece. Each get may cost much
@@ -201,8 +208,8 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
-        run_call(&e->call[i], base, run, bases, out);
-        if (bases->add && !space)
+        bool added = run_call(&e->call[i], base, run, bases, w, out);
+        if (!added && !space)
             co_team_run(bases->team, threads_of(&e->call[i], bases->team), add_share,
                         &(struct addition){e, &e->call[i], base});
         if (w)

@@ -169,6 +169,7 @@ typedef struct co_call {
     void *scratch;   /* row's scratch() bytes for all nth threads, 64-byte aligned */
     const co_run *run;
     int ith, nth;
+    bool add; /* add the finished out[0] to what lies there; only if the row's `adds` says that fn can */
 } co_call;
 
 typedef void (*co_kernel_fn)(const co_call *c);
@@ -177,6 +178,9 @@ typedef size_t (*co_scratch_fn)(const co_call *c); /* shapes, attr, nth are set,
 typedef struct co_kernel_row {
     co_kernel_fn fn;
     co_scratch_fn scratch; /* NULL: none */
+    /* Can fn add its output (co_call.add) in a call of these shapes? NULL: never. A gradient that is added right away
+     * is not written, read and added in a second pass over memory. */
+    bool (*adds)(const co_call *c);
 } co_kernel_row;
 
 /* A memory space other than the host's: `far` today, devices later. */

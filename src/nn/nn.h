@@ -19,10 +19,10 @@ typedef enum { CO_MODE_TRAIN, CO_MODE_EVAL, CO_MODE_PREDICT } co_mode;
 
 /* Stat slots that every graph fills (PREDICT: none). All are sums over the slice. */
 enum {
-    CO_STAT_LOSS,  /* sum of row losses */
-    CO_STAT_COUNT, /* rows that count (samples, or tokens that are not ignored); the loss is divided by it */
-    CO_STAT_METRIC, /* CLASSIFY, LM, PAIRS: rows predicted right; REGRESS: sum of absolute errors (mean over y_width)
-                     */
+    CO_STAT_LOSS,   /* sum of row losses */
+    CO_STAT_COUNT,  /* rows that count (samples, or tokens that are not ignored); the loss is divided by it */
+    CO_STAT_METRIC, /* CLASSIFY, LM, PAIRS: rows predicted right; REGRESS: sum of absolute errors, each
+                     * the mean over y_width */
     CO_STAT_TOP5, /* CLASSIFY: rows whose class is among the five likeliest (of fewer classes: all); else 0 */
     CO_STATS
 };
@@ -50,14 +50,15 @@ typedef struct co_model_def {
     bool batch_stats; /* normalises over the slice: larger slices, see co_slices_for */
     /* Whether the model fits this data; if not, CO_EINPUT with a message that names models that do. */
     co_err (*check)(const void *cfg, const co_io *io);
-    /* The prediction: CLASSIFY [n, classes], REGRESS [n, y_width], LM [tokens, classes], PAIRS [targets, classes]. */
+    /* The prediction: CLASSIFY [n, classes], REGRESS [n, y_width], LM [tokens, classes], PAIRS [targets,
+     * classes]. */
     co_node *(*build)(const co_build *b, const void *cfg);
     /* What the user should know about this model with this data, for the first screen; NULL: nothing. */
     void (*note)(char *text, size_t size, const struct co_model_def *def, const void *cfg, const co_io *io);
     const struct co_decoder *decoder; /* PAIRS: how it translates, one token at a time; NULL: it cannot */
 } co_model_def;
 
-/* --- PAIRS: one token at a time; see decoding.c ---------------------------------------------------------- */
+/* --- PAIRS: one token at a time; see decoding.c --------------------------------------------------------- */
 enum { CO_MAX_CACHES = 128 };
 /* The arguments of a decoder's step(). */
 typedef struct co_step {
@@ -126,7 +127,7 @@ typedef struct co_whiten {
     double patches;
     double product[CO_WHITEN_MOST * CO_WHITEN_MOST]; /* sums over the patches; below the diagonal */
 } co_whiten;
-co_err co_whiten_init(co_whiten *w, const co_entry *entry, const co_io *io); /* CO_EINPUT: shapes do not fit */
+co_err co_whiten_init(co_whiten *w, const co_entry *entry, const co_io *io); /* CO_EINPUT: shapes differ */
 void co_whiten_add(co_whiten *w, const float *x, int n);                     /* x [n,c,h,w] */
 void co_whiten_filters(const co_whiten *w, float *out);                      /* out [2m,c,k,k] */
 

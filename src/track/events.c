@@ -137,6 +137,14 @@ void co_event_json(co_folder *f, json_t *take)
     make_room(f);
 }
 
+void co_event_text(co_folder *f, const char *object, size_t len)
+{
+    bool whole = len > 2 && object[0] == '{' && object[len - 1] == '}';
+
+    append(f, whole ? co_sprintf("%.*s,\"t\":%.3f}", (int)len - 1, object, co_wall_s()) : NULL);
+    make_room(f);
+}
+
 /* Logs a disk that fails, and a disk that works again, once each. */
 static void log_change(co_folder *f, co_err err)
 {

@@ -45,6 +45,8 @@ co_err co_folder_append(co_folder *f, const char *name, int *fd);
  * flush. */
 void co_event_scalar(co_folder *f, int64_t step, const char *name, double value);
 void co_event_json(co_folder *f, json_t *take); /* takes the reference; "t" is added */
+/* The same for an object that is text already, on one line: "{...}". The caller vouches that it is JSON. */
+void co_event_text(co_folder *f, const char *object, size_t len);
 co_err co_events_flush(co_folder *f);
 co_err co_events_open(co_folder *f); /* at once instead of at the first flush: refuses as co_folder_append does */
 /* Before a checkpoint becomes visible, in any process forked from ours: what was flushed is on the disk,

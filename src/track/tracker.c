@@ -465,6 +465,7 @@ size_t co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, voi
 
     if (!t)
         return 0;
+    t->on_stop = NULL; /* the run has ended: whoever wants it to stop has what they want */
     sigemptyset(&stops);
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGTERM);

@@ -69,6 +69,9 @@ typedef struct co_tracker_def {
     size_t cfg_size;          /* of the struct that they fill */
     co_err (*check)(const void *cfg); /* CO_EINPUT: the settings do not fit together; NULL: they always do */
     size_t memory; /* private memory that it needs beyond that of any process: planned, not a limit */
+    /* The memory that it needs besides with these settings, if the run has so many ranks on all hosts
+     * together; NULL: none. */
+    size_t (*more_memory)(const void *cfg, int ranks);
     /* Something that the user should hear (where the run can be seen, that a server does not answer),
      * into `out`; called after open and after each flush until it returns false. NULL: never anything. */
     bool (*notice)(void *self, char *out, size_t size);
@@ -97,7 +100,8 @@ void co_tracking_more(co_tracking *t); /* the record has more lines; NULL is fin
 typedef void (*co_tracking_tell)(void *ctx, const char *text);
 /* Where the notices of trackers go; without it nowhere. */
 void co_tracking_on_notice(co_tracking *t, co_tracking_tell tell, void *ctx);
-/* Who is told, once for each tracker that can (wants_stop), that the run is to stop. */
+/* Who is told, once for each tracker that can (wants_stop), that the run is to stop; from co_tracking_close
+ * on nobody. */
 void co_tracking_on_stop(co_tracking *t, co_tracking_tell tell, void *ctx);
 /* A sentence for each tracker that was dropped, once. */
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx);

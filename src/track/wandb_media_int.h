@@ -2,6 +2,7 @@
 #ifndef CO_TRACK_WANDB_MEDIA_INT_H
 #define CO_TRACK_WANDB_MEDIA_INT_H
 
+#include "base/seen.h"
 #include "wandb/wandb.h"
 
 /* Pictures of one name and step come as lines of their own and are one value for wandb; they gather here. */
@@ -13,6 +14,7 @@ typedef struct wandb_media {
     int64_t step;
     double t;
     int width, height;
+    co_seen written; /* hashes of the names of files that the run has been given */
 } wandb_media;
 
 /* A line that is no scalar. One that has nothing for wandb is passed over. */

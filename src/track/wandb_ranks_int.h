@@ -27,6 +27,10 @@ co_err wandb_ranks_begin(wandb_ranks *ranks, const json_t *line, double t);
 co_err wandb_ranks_take(wandb_ranks *ranks, const char *host, long number, const char *name, double value,
                         double t);
 co_err wandb_ranks_flush(wandb_ranks *ranks);
+/* Something that the user should hear of one of these runs, after the name of its rank; false: nothing. */
+bool wandb_ranks_notice(wandb_ranks *ranks, char *out, size_t size);
+/* The private memory that the runs need if the training has so many ranks. */
+size_t wandb_ranks_memory(int ranks);
 void wandb_ranks_close(wandb_ranks *ranks);
 
 #endif

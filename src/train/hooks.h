@@ -109,6 +109,9 @@ typedef struct co_train_hooks {
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
      * ours. */
     co_err (*turn)(void *ctx);
+    /* Is the run to be saved and stopped? Called as often as `turn`, until it returns true. Unlike a signal,
+     * it never counts as a second request, which would leave without saving. */
+    bool (*wants_stop)(void *ctx);
     /* About 10 times a second: the ranks of this host. */
     void (*ranks)(void *ctx, const co_rank_times *ranks, int n);
 } co_train_hooks;

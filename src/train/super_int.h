@@ -15,7 +15,8 @@
 /* --- stop.c: requests to stop --------------------------------------------------------------------------- */
 struct stop {
     int signals;       /* descriptor; -1: none */
-    uint64_t asked_ns; /* when the last request came; 0: none yet */
+    uint64_t asked_ns; /* when the last signal came; 0: none yet */
+    bool wished;       /* hooks.wants_stop said yes */
     bool at_once;      /* a second one came soon after the first */
     bool may_leave;    /* this host may leave alone; the others go on */
     bool leaves;       /* it does */

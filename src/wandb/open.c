@@ -104,13 +104,15 @@ static void explain_missing_key(co_wandb *w)
 {
     char machine[256];
 
+    w->set.mode = CO_WANDB_OFFLINE;
+    if (w->set.rank) /* rank 0's run says it */
+        return;
     settings_machine(machine, sizeof machine, w->set.base_url);
     snprintf(
         w->notice, sizeof w->notice,
         "no key for %s (WANDB_API_KEY, netrc): the run is kept offline; `cohort wandb login` stores a key, "
         "`cohort wandb sync %.200s` uploads the run",
         machine, w->run_dir);
-    w->set.mode = CO_WANDB_OFFLINE;
 }
 
 co_err run_open_folder(co_wandb *w, const co_wandb *of)
@@ -133,7 +135,7 @@ co_err run_open_folder(co_wandb *w, const co_wandb *of)
     CO_TRY(open_files(w));
     folder_machine(&w->machine);
     if (w->set.mode != CO_WANDB_ONLINE) {
-        if (!w->notice[0] && !w->set.silent)
+        if (!w->notice[0] && !w->set.silent && !w->set.rank)
             snprintf(w->notice, sizeof w->notice, "offline; `wandb sync %.500s%s` uploads it", w->folder,
                      w->set.per_rank ? "*" : "");
         return CO_OK;

@@ -290,32 +290,48 @@ static co_err write_end(co_wandb *w, int exit_code, double t, bool present)
     w->ended = true;
     if (!w->up)
         return CO_OK;
-    CO_TRY(upload_file(w->up, "wandb-summary.json"));
-    CO_TRY(upload_file(w->up, "output.log"));
+    co_err err = upload_file(w->up, "wandb-summary.json");
+    if (!err)
+        err = upload_file(w->up, "output.log");
     upload_finish(w->up, exit_code);
-    return CO_OK;
+    return err;
 }
 
-static co_err wait_for_upload(co_wandb *w, double secs)
+static co_err wait_for_upload(co_wandb *w, double until_s, double secs)
 {
-    co_err err = upload_wait(w->up, secs);
+    co_err err = upload_wait(w->up, until_s, secs);
 
     if (upload_knows(w->up, &w->saved) && folder_save(&w->saved, w->run_dir) != CO_OK && !err)
         err = CO_EIO;
     return err ? co_fail_in(err, "%s", w->set.base_url) : CO_OK;
 }
 
+/* The first error of several runs, with its message. */
+struct first_error {
+    co_err err;
+    char why[1024];
+};
+
+static void keep_first(struct first_error *first, co_err err)
+{
+    if (!err || first->err)
+        return;
+    first->err = err;
+    snprintf(first->why, sizeof first->why, "%s", co_errmsg());
+}
+
+/* The trouble of one run is no reason to give up the others. */
 co_err co_wandb_end_all(co_wandb *const *runs, int n, int exit_code, double t, double secs)
 {
     double until_s = co_now_s() + secs;
-    co_err err = CO_OK;
+    struct first_error first = {0};
 
-    for (int i = 0; i < n && !err; i++)
-        err = is_off(runs[i]) ? CO_OK : write_end(runs[i], exit_code, t, secs > 0);
-    for (int i = 0; i < n && !err && secs > 0; i++)
-        if (runs[i]->up)
-            err = wait_for_upload(runs[i], until_s - co_now_s());
-    return err;
+    for (int i = 0; i < n; i++)
+        keep_first(&first, is_off(runs[i]) ? CO_OK : write_end(runs[i], exit_code, t, secs > 0));
+    for (int i = 0; i < n && secs > 0; i++)
+        if (runs[i]->up && runs[i]->ended)
+            keep_first(&first, wait_for_upload(runs[i], until_s, secs));
+    return first.err ? co_fail(first.err, "%s", first.why) : CO_OK;
 }
 
 co_err co_wandb_end(co_wandb *w, int exit_code, double t, double secs)

@@ -2,6 +2,9 @@
  *
  *     ask the service how far it is -> create or update the run -> every few seconds: lines, files
  *
+ * Files that take longer than the time between two requests of lines wait for the next turn, so that metrics,
+ * heartbeats and the answers that may say Stop are never held up by pictures.
+ *
  * A line counts as sent when the service has answered. Whatever fails is tried again, later and later (2 s
  * to 60 s, or when the service says), from the same line: each request says which line it begins with, so a
  * request that arrived twice does no harm. Only counters are kept in memory; the lines wait on the disk.
@@ -155,7 +158,7 @@ static void tell_page(uploader *u)
     char path[500];
 
     snprintf(path, sizeof path, "%s/%s/runs/%s", u->api.entity, u->api.project, u->job.set->id);
-    if (!u->job.set->silent)
+    if (!u->job.set->silent && !u->job.set->rank) /* rank 0's page leads to the others */
         note(u, "%s/%s", public ? "https://wandb.ai" : base, path);
 }
 
@@ -182,16 +185,22 @@ static co_err update_run(uploader *u)
     return err;
 }
 
-/* A file that cannot be read, or that the service refuses three times, is left out: lines must not wait for
- * it. */
-static co_err send_files(uploader *u)
+static const char *next_file(uploader *u)
 {
-    for (;;) {
-        pthread_mutex_lock(&u->lock);
-        char *name = u->sent_files < u->n_files ? u->file[u->sent_files] : NULL;
-        pthread_mutex_unlock(&u->lock);
-        if (!name)
-            return CO_OK;
+    pthread_mutex_lock(&u->lock);
+    const char *name = u->sent_files < u->n_files ? u->file[u->sent_files] : NULL;
+    pthread_mutex_unlock(&u->lock);
+    return name;
+}
+
+/* Sends files until it is time for lines again; *more: some are left. A file that cannot be read, or that the
+ * service refuses three times, is left out: lines must not wait for it. */
+static co_err send_files(uploader *u, bool *more)
+{
+    double until_s = co_now_s() + u->job.set->transmit_s;
+    const char *name;
+
+    for (*more = false; (name = next_file(u)) != NULL;) {
         co_err err = api_send_file(&u->api, u->job.files, name);
         if (err == CO_EFAIL || (err == CO_EINPUT && ++u->refusals == REFUSALS)) {
             note(u, "%s was not uploaded: %s", name, co_errmsg());
@@ -202,7 +211,12 @@ static co_err send_files(uploader *u)
         pthread_mutex_lock(&u->lock);
         u->sent_files++; /* the list stays: upload_stop frees it */
         pthread_mutex_unlock(&u->lock);
+        if (co_now_s() >= until_s) {
+            *more = next_file(u) != NULL;
+            return CO_OK;
+        }
     }
+    return CO_OK;
 }
 
 bool upload_stop_asked(uploader *u)
@@ -244,9 +258,10 @@ static co_err send_lines(uploader *u, bool last)
     }
 }
 
-/* Everything that is there now. */
-static co_err send_all(uploader *u, bool last)
+/* All lines that are there now, and files for a while; *more: files are left. */
+static co_err send_turn(uploader *u, bool last, bool *more)
 {
+    *more = false;
     if (!u->api.http)
         CO_TRY(api_open(&u->api, u->job.set, &u->give_up));
     if (!u->asked)
@@ -255,21 +270,20 @@ static co_err send_all(uploader *u, bool last)
     if (!u->api.entity)
         return CO_OK; /* nothing is known of the run yet */
     CO_TRY(send_lines(u, false));
-    CO_TRY(send_files(u));
-    return send_lines(u, last);
+    CO_TRY(send_files(u, more));
+    return send_lines(u, last && !*more);
 }
 
-static struct timespec in_seconds(double secs)
+/* Of the clock of co_now_s. */
+static struct timespec at_second(double t)
 {
-    double t = co_now_s() + secs;
-
     return (struct timespec){.tv_sec = (time_t)t, .tv_nsec = (long)((t - (double)(time_t)t) * 1e9)};
 }
 
 /* Waits until there is a reason to go on. Returns whether the run is over. */
 static bool rest(uploader *u, double secs, bool was_finishing, bool asked_to_wait)
 {
-    struct timespec until = in_seconds(secs);
+    struct timespec until = at_second(co_now_s() + secs);
 
     pthread_mutex_lock(&u->lock);
     while (!atomic_load(&u->give_up) && (asked_to_wait || u->finishing == was_finishing))
@@ -314,10 +328,15 @@ static void *upload_main(void *arg)
     bool finishing = false;
 
     while (!atomic_load(&u->give_up)) {
-        co_err err = send_all(u, finishing);
+        bool more;
+        co_err err = send_turn(u, finishing, &more);
         if (err == CO_ESTOP)
             break;
         report(u, err);
+        if (!err && more) {
+            backoff = u->job.set->retry_min_s;
+            continue;
+        }
         if (!err && finishing) {
             pthread_mutex_lock(&u->lock);
             u->done = true;
@@ -366,9 +385,9 @@ void upload_finish(uploader *u, int exit_code)
     pthread_mutex_unlock(&u->lock);
 }
 
-co_err upload_wait(uploader *u, double secs)
+co_err upload_wait(uploader *u, double until_s, double secs)
 {
-    struct timespec until = in_seconds(secs);
+    struct timespec until = at_second(until_s);
     char why[sizeof u->why];
 
     pthread_mutex_lock(&u->lock);

@@ -65,7 +65,7 @@ const char *co_wandb_files(const co_wandb *w);        /* the folder of the run's
 co_err co_wandb_flush(co_wandb *w);
 /* A start ended. The present one: everything is written, and sent within `secs`. An old one: secs is 0. */
 co_err co_wandb_end(co_wandb *w, int exit_code, double t, double secs);
-/* The same for several runs, which have `secs` together. */
+/* The same for several runs, which have `secs` together. Returns the first error; the others still end. */
 co_err co_wandb_end_all(co_wandb *const *runs, int n, int exit_code, double t, double secs);
 void co_wandb_close(co_wandb *w);
 /* The next thing that the user should hear; false: nothing. */

@@ -155,8 +155,9 @@ co_err upload_file(uploader *u, const char *name); /* below `files` */
 /* The lines that are in the channels are all. `exit_code` -1: the run did not end, so it is not marked as
  * finished. */
 void upload_finish(uploader *u, int exit_code);
-/* Waits up to `secs` until everything is sent. CO_ETIMEOUT: the message says what is left. */
-co_err upload_wait(uploader *u, double secs);
+/* Waits until everything is sent, at most until `until_s` (co_now_s). CO_ETIMEOUT: the message gives the
+ * reason and `secs`, how long the caller has waited in all. */
+co_err upload_wait(uploader *u, double until_s, double secs);
 void upload_stop(uploader *u);                          /* gives up at once; NULL is fine */
 bool upload_knows(uploader *u, saved_run *bases);       /* once: the bases are known and should be saved */
 bool upload_stop_asked(uploader *u);                    /* somebody has asked since this start began */

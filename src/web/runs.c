@@ -2,10 +2,10 @@
  * up in the list that was found on the disk; it is never used as a path.
  *
  * Every connection has a thread. `lock` guards the list and the table of open runs; no disk is read while it
- * is held. One connection at a time looks for runs again, every LIST_S seconds at most; the others use the old
- * list. Each open run has a lock of its own, which is held while its record is read. So a record on a slow
- * disk, or a very long one, keeps only those waiting who asked for that run; and since a reader stops after
- * READ_MS, not even them for long: they are answered with what was read so far.
+ * is held. One connection at a time looks for runs again, every LIST_S seconds at most; the others use the
+ * old list. Each open run has a lock of its own, which is held while its record is read. So a record on a
+ * slow disk, or a very long one, keeps only those waiting who asked for that run; and since a reader stops
+ * after READ_MS, not even them for long: they are answered with what was read so far.
  *
  * Open runs that nobody uses are kept for the next request, up to IDLE_MOST.
  */

@@ -1,5 +1,5 @@
-/* server.c -- the board's server: libmicrohttpd with a thread for each connection, so that a run whose disk is
- * slow keeps nobody else waiting (runs.c).
+/* server.c -- the board's server: libmicrohttpd with a thread for each connection, so that a run whose disk
+ * is slow keeps nobody else waiting (runs.c).
  *
  * The library is loaded at run time, so that the program starts on hosts without it. Requests have no body;
  * what they bring is limited by the library (memory for a connection, number of connections, time). */
@@ -111,7 +111,8 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *p
         co_str_addf(&out.body, "%s\n", why);
     } else
         answer_make(&out, &b->runs, &a);
-    struct MHD_Response *r = mhd.response(out.body.len, out.body.len ? out.body.p : "", MHD_RESPMEM_MUST_COPY);
+    char *body = out.body.len ? out.body.p : "";
+    struct MHD_Response *r = mhd.response(out.body.len, body, MHD_RESPMEM_MUST_COPY);
     enum MHD_Result done = MHD_NO;
     if (r) {
         add_headers(b, r, &a, &out);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -124,6 +125,7 @@ TEST(a_printed_number_is_short_and_reads_back)
                   {1e20, "1e+20"}, {-2.5, "-2.5"},      {1e-5, "1e-05"},
                   {NAN, "nan"},    {-INFINITY, "-inf"}, {0.1 + 0.2, "0.30000000000000004"}};
     co_str s = {0};
+    char least[40];
     for (size_t i = 0; i < CO_COUNT(pretty); i++) {
         co_str_clear(&s);
         co_str_addf64(&s, pretty[i].x);
@@ -139,6 +141,20 @@ TEST(a_printed_number_is_short_and_reads_back)
         co_str_addf64(&s, x);
         CHECK(co_str_to_f64(co_str_text(&s), &y) && (x == y || (isnan(x) && isnan(y))), "%a: %s", x,
               co_str_text(&s));
+    }
+    for (int i = 0; i < 20000; i++) { /* as short as can be: numbers of few digits, and numbers close to 0 */
+        double scale = pow(10, (double)(test_u32(&seed) % 24) - 12);
+        double x = (double)(test_u32(&seed) % 1000000) / 7 * scale;
+        x = i % 4 == 0 ? (double)(float)x : i % 4 == 1 ? round(x) / 1000 + 0.5 : i % 4 == 2 ? x * 1e-312 : x;
+        x = x < 1e15 && x == floor(x) ? 0.5 : x;
+        for (int digits = 1; digits <= 17; digits++) {
+            snprintf(least, sizeof least, "%.*g", digits, x);
+            if (strtod(least, NULL) == x)
+                break;
+        }
+        co_str_clear(&s);
+        co_str_addf64(&s, x);
+        CHECK(strcmp(co_str_text(&s), least) == 0, "%a: %s, not %s", x, co_str_text(&s), least);
     }
     co_str_fini(&s);
 }

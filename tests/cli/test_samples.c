@@ -28,3 +28,16 @@ TEST(each_validation_has_the_pictures_and_a_table_of_what_its_weights_predict)
         "diff - predicted && wc -l < predicted");
     CHECK(r.status == 0 && !strcmp(r.out, "12\n"), "%s", r.out);
 }
+
+/* A file where the folder media/ should be: nothing can be written there, even by root. */
+TEST(pictures_of_the_validation_that_cannot_be_written_are_one_warning_that_says_why)
+{
+    test_run r = test_sh("mkdir one; : > one/media; $COHORT train " SAMPLES
+                         "run.dir=one trainer.max_steps=60 trainer.devices=1 2>&1; echo status $?; "
+                         "grep -c 'warning .*the validation has no pictures' one/train.log; "
+                         "grep -c sample_images one/events.jsonl");
+    CHECK(test_contains(r.out, "warning   logger.samples: the validation has no pictures in this run: ") &&
+              test_contains(r.out, "media/val-sample-0.png") && test_contains(r.out, "Not a directory") &&
+              test_contains(r.out, "status 0\n1\n0\n"),
+          "%s", r.out);
+}

@@ -315,14 +315,16 @@ TEST(the_characters_of_a_text_open_without_it_and_make_samples_of_lines)
     CHECK(strcmp(co_str_text(&json), co_str_text(&again)) == 0, "%s, then %s", co_str_text(&json),
           co_str_text(&again));
     CHECK(v->io.classes == d->io.classes && v->io.max_len == 4 && v->count[CO_SPLIT_TEST] == 0, "its sizes");
-    CHECK_OK(co_lines_open(&own, v, lines, 3));
+    CHECK_OK(co_lines_open(&own, v, lines, 3, 1));
     for (uint32_t i = 0; i < 3; i++)
         sample(own, CO_SPLIT_TEST, i, &text);
     CHECK(strcmp(co_str_text(&text), "b\xC3\xA9\n\nbb\xC3\xA9\n") == 0, "%s", co_str_text(&text));
     co_dataset *none = NULL;
-    CHECK_FAILS(co_lines_open(&none, v, (const char *const[]){"a", "c"}, 2), CO_EINPUT,
+    CHECK_FAILS(co_lines_open(&none, v, (const char *const[]){"a", "c"}, 2, 1), CO_EINPUT,
                 "line 2 has the character c");
-    CHECK_FAILS(co_lines_open(&none, v, (const char *const[]){"\xFF"}, 1), CO_EINPUT, "line 1 is not UTF-8");
+    CHECK_FAILS(co_lines_open(&none, v, (const char *const[]){"\xFF"}, 1, 1), CO_EINPUT, "line 1 is not UTF-8");
+    CHECK_FAILS(co_lines_open(&none, v, (const char *const[]){"a", "c"}, 2, 41), CO_EINPUT,
+                "line 42 has the character c");
     refuses_vocabulary(d, "{}", "format");
     refuses_vocabulary(d, "{\"format\":\"text 1\"}", "characters or max_len");
     refuses_vocabulary(d, "{\"format\":\"text 1\",\"max_len\":4,\"characters\":\"\\nba\"}", "do not rise");

@@ -28,7 +28,7 @@ static void use(const co_dataset *v, const char *line)
     static int32_t x[ROOM], offsets[2];
     co_dataset *own;
 
-    if (co_lines_open(&own, v, &line, 1)) {
+    if (co_lines_open(&own, v, &line, 1, 1)) {
         if (!*co_errmsg())
             abort();
         return;

@@ -210,9 +210,10 @@ static void share(void *ctx, int ith, int nth)
 
 /* With a team its threads make the call; without one, nth shares are computed one after the other. */
 static void call_by(co_team *team, const co_kernels *k, co_op op, const co_attr *attr, const co_run *run,
-                    const co_arg *in, int n_in, const co_arg *out, int n_out, int nth)
+                    const co_arg *in, int n_in, const co_arg *out, int n_out, int nth, bool add)
 {
-    co_call c = {.attr = attr, .in = in, .out = out, .n_in = n_in, .n_out = n_out, .run = run, .nth = nth};
+    co_call c = {
+        .attr = attr, .in = in, .out = out, .n_in = n_in, .n_out = n_out, .run = run, .nth = nth, .add = add};
     size_t need = k->row[op].scratch ? k->row[op].scratch(&c) : 0;
 
     c.scratch = need ? aligned_alloc(64, (need + 63) & ~(size_t)63) : NULL;
@@ -229,7 +230,7 @@ static void call_by(co_team *team, const co_kernels *k, co_op op, const co_attr 
 void op_call(const co_kernels *k, co_op op, const co_attr *attr, const co_run *run, const co_arg *in,
              int n_in, const co_arg *out, int n_out, int nth)
 {
-    call_by(NULL, k, op, attr, run, in, n_in, out, n_out, nth);
+    call_by(NULL, k, op, attr, run, in, n_in, out, n_out, nth, false);
 }
 
 /* Writes n values in [lo, hi) as elements of `dtype`, the same values for every provider. */
@@ -267,7 +268,8 @@ static size_t lay_out(const co_kernels *k, const case_arg *a, int n, co_arg *arg
     return at;
 }
 
-static void *run_case(co_team *team, const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len)
+static void *run_case(co_team *team, const co_kernels *k, const op_case *c, int nth, int garbage, bool add,
+                      size_t *len)
 {
     const co_run run = {.seed = 99, .step = 7};
     co_arg in[CO_MAX_IN] = {0}, out[CO_MAX_OUT] = {0};
@@ -289,7 +291,7 @@ static void *run_case(co_team *team, const co_kernels *k, const op_case *c, int 
     }
     lay_out(k, c->in, c->n_in, in, mem, 0);
     lay_out(k, c->out, c->n_out, out, mem, outs_at);
-    call_by(team, k, c->op, &c->attr, &run, in, c->n_in, out, c->n_out, nth);
+    call_by(team, k, c->op, &c->attr, &run, in, c->n_in, out, c->n_out, nth, add);
     if (k->space) {
         k->space->leave(mem, size);
         k->space->get(mem, size, host, mem, size);
@@ -310,12 +312,23 @@ static void *run_case(co_team *team, const co_kernels *k, const op_case *c, int 
 
 void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len)
 {
-    return run_case(NULL, k, c, nth, garbage, len);
+    return run_case(NULL, k, c, nth, garbage, false, len);
 }
 
 void *op_case_run_team(const co_kernels *k, const op_case *c, co_team *team, size_t *len)
 {
-    return run_case(team, k, c, co_team_size(team), 0xff, len);
+    return run_case(team, k, c, co_team_size(team), 0xff, false, len);
+}
+
+void *op_case_run_add(const co_kernels *k, const op_case *c, int nth, int held, size_t *len)
+{
+    co_arg in[CO_MAX_IN] = {0}, out[CO_MAX_OUT] = {0};
+    co_call call = {.attr = &c->attr, .in = in, .out = out, .n_in = c->n_in, .n_out = c->n_out, .nth = nth};
+
+    lay_out(k, c->in, c->n_in, in, NULL, 0);
+    lay_out(k, c->out, c->n_out, out, NULL, 0);
+    bool adds = !k->space && k->row[c->op].adds && k->row[c->op].adds(&call);
+    return adds ? run_case(NULL, k, c, nth, held, true, len) : NULL;
 }
 
 /* --- expect */

@@ -88,6 +88,8 @@ const op_case *op_case_at(int i);
  * every byte. A provider with its own memory space computes there. The caller frees the result; *len is in
  * bytes. */
 void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len);
+/* The same by a call that adds its output to what was there: `held` in every byte. NULL: the kernel cannot. */
+void *op_case_run_add(const co_kernels *k, const op_case *c, int nth, int held, size_t *len);
 /* The same by the threads of a team, all at once; not in a memory space of its own. */
 void *op_case_run_team(const co_kernels *k, const op_case *c, co_team *team, size_t *len);
 

@@ -59,6 +59,35 @@ TEST(the_number_of_threads_does_not_change_a_bit)
     each_provider(threads_do_not_matter);
 }
 
+/* A gradient that the kernel adds to its sibling has the bits of one that is stored and then added. */
+static void adding_is_storing_and_adding(const co_kernels *k)
+{
+    float held;
+    int added = 0;
+
+    memset(&held, 0x3e, sizeof held);
+    for (int i = 0; i < op_case_count(); i++)
+        for (int nth = 1; nth <= 3; nth++) {
+            size_t len;
+            float *sum = op_case_run_add(k, op_case_at(i), nth, 0x3e, &len);
+            if (!sum)
+                continue;
+            float *stored = op_case_run(k, op_case_at(i), 1, 0, &len);
+            for (size_t e = 0; e < len / sizeof *stored; e++)
+                stored[e] += held;
+            same_bytes(stored, sum, len, i, "other bytes when the kernel adds");
+            free(stored);
+            free(sum);
+            added++;
+        }
+    CHECK(k->space || added > 0, "%s: no kernel adds, so this tests nothing", k->level);
+}
+
+TEST(a_kernel_that_adds_its_output_gives_the_bits_of_storing_and_adding)
+{
+    each_provider(adding_is_storing_and_adding);
+}
+
 static void garbage_does_not_matter(const co_kernels *k)
 {
     for (int i = 0; i < op_case_count(); i++) {

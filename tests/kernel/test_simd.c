@@ -244,6 +244,19 @@ static void cross_entropy(simd_case *t, uint64_t *rng)
     simd_out(t, CO_SHAPE(r));
 }
 
+/* Whole numbers, so that many are equal. The output is a double: two words. */
+static void correct(simd_case *t, uint64_t *rng)
+{
+    int64_t r = some(rng, 20), classes = some(rng, 60);
+
+    t->attr.k = (int)some(rng, 3);
+    simd_in(t, CO_SHAPE(r, classes), 3, rng);
+    for (int64_t i = 0; i < r * classes; i++)
+        ((float *)t->in[0].p)[i] = rintf(((float *)t->in[0].p)[i]);
+    targets(t, r, classes, rng);
+    simd_out(t, CO_SHAPE(2));
+}
+
 static void cross_entropy_grad(simd_case *t, uint64_t *rng)
 {
     int64_t r = some(rng, 20), classes = some(rng, 60);
@@ -362,6 +375,7 @@ static const struct row {
     {CO_OP_RAGGED_ATTENTION_GRAD, ragged_attention, NEAR, 0x1p-19, 0x04e17aa7af4f8e68},
     {CO_OP_CROSS_ENTROPY, cross_entropy, NEAR, 0x1p-22, 0xdab4d2292d790385},
     {CO_OP_CROSS_ENTROPY_GRAD, cross_entropy_grad, NEAR, 0x1p-22, 0xa04913475fd54309},
+    {CO_OP_CORRECT, correct, SAME, 0, 0xe8f8bad3c54599ae},
 };
 
 static void rows_are_known(const co_kernels *k)

@@ -24,13 +24,16 @@ TEST(events_are_lines_of_json_with_step_name_value_and_time)
     co_event_scalar(f, 4, "loss", -INFINITY);
     co_event_json(f, json_pack("{s:s,s:i,s:i}", "name", "checkpoint", "step", 4, "t", 1));
     co_event_json(f, json_object());
+    co_event_text(f, "{\"name\":\"h\"}", 12);
     CHECK(!co_fs_exists("run/events.jsonl"), "buffered");
     CHECK_OK(co_events_flush(f));
     char *text = slurp("run/events.jsonl"), *line = text;
     static const char *const want[] = {"{\"step\":3,\"name\":\"train/\\\"loss\\\"\",\"value\":0.1,\"t\":",
                                        "{\"step\":4,\"name\":\"loss\",\"value\":\"nan\",\"t\":",
                                        "{\"step\":4,\"name\":\"loss\",\"value\":\"-inf\",\"t\":",
-                                       "{\"name\":\"checkpoint\",\"step\":4,\"t\":1", "{\"t\":1"};
+                                       "{\"name\":\"checkpoint\",\"step\":4,\"t\":1",
+                                       "{\"t\":1",
+                                       "{\"name\":\"h\",\"t\":1"};
     for (size_t i = 0; i < CO_COUNT(want); i++) {
         json_t *v;
         size_t len = strcspn(line, "\n");

@@ -413,3 +413,28 @@ TEST(a_tracker_writes_nothing_into_a_folder_that_another_run_has_taken)
     CHECK(!co_fs_exists("run/csv"), "it wrote");
     co_folder_close(f);
 }
+
+static bool always_stop(void *self)
+{
+    return true;
+}
+static const co_tracker_def stopping = {
+    "stopping", "", count_open, count_take, count_flush, count_close, .wants_stop = always_stop};
+
+/* The feed says it while it reads the last lines. A signal for it would have every other feed killed. */
+TEST(a_stop_that_a_tracker_hears_of_when_the_run_has_ended_is_nobody_s_business)
+{
+    const co_tracker_pick defs[] = {{&stopping}, {&csv_def, &(int){0}}};
+    co_folder *f;
+    co_tracking *t;
+    lines = mmap(NULL, sizeof *lines, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    CHECK_OK(co_tracking_open(&t, f, &facts, defs, 2));
+    co_tracking_on_stop(t, remember, NULL);
+    co_event_scalar(f, 1, "loss", 1);
+    CHECK_OK(co_events_flush(f));
+    co_tracking_close(t, 30, remember, NULL);
+    CHECK(!times_told, "%s", told);
+    CHECK(co_fs_exists("run/csv/metrics.csv"), "the other tracker was not killed");
+    co_folder_close(f);
+}

@@ -62,8 +62,10 @@ static co_err open_waiting(co_dataset **out, const void *cfg)
     return CO_OK;
 }
 
-static int requests;              /* to come ... */
-static int64_t saved, save_first; /* ... once this step is saved */
+static bool page_asks, page_asked; /* the request comes by hooks.wants_stop ... */
+static bool page_follows;          /* ... right after the signal */
+static int requests;               /* to come ... */
+static int64_t saved, save_first;  /* ... once this step is saved */
 static char notices[4096];
 
 static void on_notice(void *ctx, const char *text)
@@ -77,14 +79,26 @@ static void on_notice(void *ctx, const char *text)
         shared->twice = 1;
     if (test_contains(text, "asked to stop") && requests > 0 && requests--)
         raise(SIGINT);
+    if (test_contains(text, "asked to stop") && page_follows)
+        page_asked = true;
 }
 
 static void on_evaluating(void *ctx, co_split split, int64_t done, int64_t of)
 {
     (void)ctx;
     CHECK(done >= 0 && done <= of && of == 64, "%lld of %lld", (long long)done, (long long)of);
-    if ((int)split == shared->split && done >= 1 && saved >= save_first && requests > 0 && requests--)
+    if ((int)split != shared->split || done < 1 || saved < save_first)
+        return;
+    if (page_asks)
+        page_asked = true;
+    else if (requests > 0 && requests--)
         raise(SIGINT);
+}
+
+static bool on_wants_stop(void *ctx)
+{
+    (void)ctx;
+    return page_asked;
 }
 
 /* A step that ends the run: the requests come when it has failed already. */
@@ -129,6 +143,7 @@ static co_err run(stage *g, int stop_in, int n_requests, co_train_summary *out)
                                                 .evaluating = on_evaluating,
                                                 .saved = on_saved,
                                                 .step = on_step,
+                                                .wants_stop = on_wants_stop,
                                                 .publish = on_publish},
                               out);
     co_plan_free(plan);
@@ -253,4 +268,39 @@ TEST(a_second_request_before_the_first_checkpoint_says_that_there_is_nothing_to_
     CHECK_FAILS(run(&g, CO_SPLIT_VAL, 2, &out), CO_EFAIL, "nothing to continue");
     CHECK(out.status == CO_STATUS_FAILED, "status %d", (int)out.status);
     stage_close(&g);
+}
+
+/* Both requests fall into one turn of the supervisor. */
+static void is_saved_once(int n_signals)
+{
+    stage g;
+    co_dataset_def def;
+    co_train_summary out;
+
+    open_stage(&g, &def);
+    CHECK_OK(run(&g, CO_SPLIT_VAL, n_signals, &out));
+    CHECK(out.status == CO_STATUS_STOPPED && out.steps == 8 && saved == 8 && page_asked,
+          "status %d, %lld steps, step %lld saved\n%s", (int)out.status, (long long)out.steps,
+          (long long)saved, notices);
+    CHECK(!test_contains(notices, "twice"), "%s", notices);
+    stage_close(&g);
+}
+
+TEST(a_stop_on_a_tracker_s_page_saves_the_run)
+{
+    page_asks = true;
+    is_saved_once(0);
+    CHECK(!test_contains(notices, "once more"), "%s", notices);
+}
+
+TEST(ctrl_c_right_before_a_stop_on_a_tracker_s_page_still_saves_the_run)
+{
+    page_follows = true;
+    is_saved_once(1);
+}
+
+TEST(ctrl_c_right_after_a_stop_on_a_tracker_s_page_still_saves_the_run)
+{
+    page_asks = true;
+    is_saved_once(1);
 }

@@ -231,6 +231,79 @@ TEST(a_key_that_is_refused_is_said_and_is_in_no_file)
     drop(s);
 }
 
+static bool has_files(void *ctx)
+{
+    return ((const service *)ctx)->files >= 3;
+}
+
+static bool has_lines(void *ctx)
+{
+    return ((const service *)ctx)->lines[CH_HISTORY] >= 4;
+}
+
+TEST(lines_do_not_wait_until_all_pictures_are_sent)
+{
+    enum { PICTURES = 40 };
+    service *s = new_service();
+    co_wandb *w = open_run("r", &(co_wandb_cfg){0});
+    begin(w);
+    test_sh("mkdir -p %s/media", co_wandb_files(w));
+    atomic_store(&s->slow_ms, 20); /* 1.6 s for all pictures, which have two requests each */
+    for (int i = 0; i < PICTURES; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "media/%d.png", i);
+        test_sh("echo %d > %s/%s", i, co_wandb_files(w), name);
+        CHECK_OK(co_wandb_media(w, name));
+    }
+    test_until(has_files, s, 20, "the first files");
+    steps(w, 1, 5);
+    CHECK_OK(co_wandb_flush(w));
+    test_until(has_lines, s, 20, "the lines");
+    CHECK(s->files < PICTURES, "the lines came after all %d files", s->files);
+    atomic_store(&s->slow_ms, 0);
+    CHECK_OK(co_wandb_end(w, 0, 1100, 20));
+    co_wandb_close(w);
+    CHECK(s->files == PICTURES + 4 && s->completes == 1, "%d files, %d ends", s->files, s->completes);
+    CHECK(test_contains(s->uploaded, " media/0.png ") && test_contains(s->uploaded, " media/39.png "), "%s",
+          s->uploaded);
+    drop(s);
+}
+
+TEST(a_run_that_is_not_uploaded_in_time_says_how_long_all_runs_had)
+{
+    service *s = new_service();
+    co_wandb *w[2];
+    atomic_store(&s->slow_ms, 30); /* so the first run takes some of the time */
+    w[0] = open_run("a", &(co_wandb_cfg){0});
+    setenv("WANDB_BASE_URL", "http://127.0.0.1:1", 1);
+    w[1] = open_run("b", &(co_wandb_cfg){0});
+    begin(w[0]);
+    begin(w[1]);
+    CHECK_FAILS(co_wandb_end_all(w, 2, 0, 1100, 1.5), CO_ETIMEOUT, "not everything was uploaded after 1.5 s");
+    co_wandb_close(w[0]);
+    co_wandb_close(w[1]);
+    CHECK(s->completes == 1, "%d", s->completes);
+    drop(s);
+}
+
+TEST(a_run_that_cannot_be_written_at_its_end_does_not_keep_the_others_from_ending)
+{
+    service *s = new_service();
+    co_wandb *w[2] = {open_run("a", &(co_wandb_cfg){.id = "one"}),
+                      open_run("b", &(co_wandb_cfg){.id = "two"})};
+    for (int i = 0; i < 2; i++) {
+        begin(w[i]);
+        steps(w[i], 1, 5);
+    }
+    test_sh("rm -r %s", co_wandb_files(w[0]));
+    CHECK_FAILS(co_wandb_end_all(w, 2, 0, 1100, 20), CO_EIO, "wandb-summary.json");
+    co_wandb_close(w[0]);
+    co_wandb_close(w[1]);
+    const service *two = service_run(s, "two");
+    CHECK(two && two->completes == 1 && two->lines[CH_HISTORY] == 5, "the second run did not end");
+    drop(s);
+}
+
 /* Steps, one by one, until the answer to some line was heard. */
 static bool hears_stop(co_wandb *w, int *step)
 {

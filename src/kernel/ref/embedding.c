@@ -26,20 +26,6 @@ static void embedding(const co_call *c)
     }
 }
 
-static void embedding_grad(const co_call *c)
-{
-    const real *dy = c->in[0].p;     /* [n,D] */
-    const int32_t *idx = c->in[1].p; /* [n] */
-    real *dtable = c->out[0].p;      /* [V,D] */
-    int64_t V = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[1].shape), lo, hi;
-
-    co_share(V, c->ith, c->nth, &lo, &hi);
-    memset(dtable + lo * D, 0, (size_t)((hi - lo) * D) * sizeof(real));
-    for (int64_t i = 0; i < n; i++)
-        if (idx[i] >= lo && idx[i] < hi)
-            add_scaled(dtable + idx[i] * D, 1, dy + i * D, D);
-}
-
 /* The positions whose row exists as keys | row 32 | position 32 |, sorted by row. */
 static int64_t sort_positions(uint64_t *key, const int32_t *idx, int64_t n, int64_t V)
 {
@@ -88,14 +74,75 @@ static void embedding_rows(const co_call *c)
         *(uint32_t *)c->out[2].p = (uint32_t)rows;
 }
 
+static size_t keys_bytes(const co_call *c)
+{
+    return 2 * (size_t)co_shape_count(&c->in[1].shape) * sizeof(uint64_t);
+}
+
 static size_t embedding_rows_scratch(const co_call *c)
 {
-    return (size_t)c->nth * 2 * (size_t)co_shape_count(&c->in[1].shape) * sizeof(uint64_t);
+    return (size_t)c->nth * keys_bytes(c);
+}
+
+/* A thread's part of the scratch: keys, and a row. */
+static size_t added_bytes(const co_call *c)
+{
+    size_t row = (size_t)c->out[0].shape.d[1] * sizeof(real);
+    return keys_bytes(c) + (row + 7) / 8 * 8;
+}
+
+/* Adds to the rows that occur. The others would get + 0, which changes nothing: a gradient is never -0, because its
+ * sums begin with 0. */
+static void add_rows(const co_call *c, int64_t lo, int64_t hi)
+{
+    int64_t V = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[1].shape);
+    uint64_t *key = (uint64_t *)(void *)((char *)c->scratch + (size_t)c->ith * added_bytes(c)); /* [2 n] */
+    real *value = (real *)(void *)((char *)key + keys_bytes(c));                                /* [D] */
+    int64_t found = sort_positions(key, c->in[1].p, n, V);
+
+    for (int64_t at = 0, end; at < found; at = end) {
+        int64_t row = (int64_t)(key[at] >> 32);
+        for (end = at + 1; end < found && (int64_t)(key[end] >> 32) == row;)
+            end++;
+        if (row < lo || row >= hi)
+            continue;
+        add_positions(value, c->in[0].p, key + at, end - at, D);
+        add_scaled((real *)c->out[0].p + row * D, 1, value, D);
+    }
+}
+
+static void embedding_grad(const co_call *c)
+{
+    const real *dy = c->in[0].p;     /* [n,D] */
+    const int32_t *idx = c->in[1].p; /* [n] */
+    real *dtable = c->out[0].p;      /* [V,D] */
+    int64_t V = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[1].shape), lo, hi;
+
+    co_share(V, c->ith, c->nth, &lo, &hi);
+    if (c->add) {
+        add_rows(c, lo, hi);
+        return;
+    }
+    memset(dtable + lo * D, 0, (size_t)((hi - lo) * D) * sizeof(real));
+    for (int64_t i = 0; i < n; i++)
+        if (idx[i] >= lo && idx[i] < hi)
+            add_scaled(dtable + idx[i] * D, 1, dy + i * D, D);
+}
+
+static size_t embedding_grad_scratch(const co_call *c)
+{
+    return (size_t)c->nth * added_bytes(c);
+}
+
+static bool always(const co_call *c)
+{
+    (void)c;
+    return true;
 }
 
 void REF(embedding)(co_kernel_row *row)
 {
     row[CO_OP_EMBEDDING].fn = embedding;
-    row[CO_OP_EMBEDDING_GRAD].fn = embedding_grad;
+    row[CO_OP_EMBEDDING_GRAD] = (co_kernel_row){embedding_grad, embedding_grad_scratch, always};
     row[CO_OP_EMBEDDING_ROWS] = (co_kernel_row){embedding_rows, embedding_rows_scratch};
 }

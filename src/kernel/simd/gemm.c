@@ -23,6 +23,8 @@ typedef struct tile {
     float *t;
     int64_t ldt;
     bool resume;
+    bool add;          /* the finished sums are added to what t holds */
+    const float *next; /* where the next tile will be added; NULL: nowhere */
     const float *bias_m, *bias_n;
 } tile;
 
@@ -35,6 +37,8 @@ ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t l
         s[r][0] = g->resume ? v_load(g->t + r * g->ldt) : v_zero();
         s[r][1] = g->resume ? v_load(g->t + r * g->ldt + VW) : v_zero();
     }
+    if (g->next)
+        UNROLL for (int r = 0; r < m; r++) __builtin_prefetch(g->next + r * g->ldt, 1);
     for (int64_t k = g->k; k > 0; k--) {
         vf b0 = v_load(b), b1 = v_load(b + VW);
         UNROLL for (int r = 0; r < m; r++)
@@ -56,6 +60,10 @@ ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t l
         if (g->bias_n) {
             s[r][0] += v_load(g->bias_n);
             s[r][1] += v_load(g->bias_n + VW);
+        }
+        if (g->add) {
+            s[r][0] += v_load(g->t + r * g->ldt);
+            s[r][1] += v_load(g->t + r * g->ldt + VW);
         }
         v_store(g->t + r * g->ldt, s[r][0]);
         v_store(g->t + r * g->ldt + VW, s[r][1]);
@@ -174,7 +182,7 @@ static void tile_out(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, 
     for (int64_t c = 0; c < n; c++) {
         float *p = g->c + i * g->cm + off_c(g, j + c);
         for (int64_t r = 0; r < m; r++)
-            p[r * g->cm] = buf[r * NR + c];
+            p[r * g->cm] = g->add ? p[r * g->cm] + buf[r * NR + c] : buf[r * NR + c];
     }
 }
 
@@ -199,13 +207,15 @@ static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int
     bool straight = n == NR && off_c(g, j + NR - 1) - at == NR - 1;
     t->t = straight ? g->c + i * g->cm + at : buf;
     t->ldt = straight ? g->cm : NR;
+    t->add = straight && g->add;
+    t->next = t->add ? t->t + m * g->cm : NULL;
     if (!straight && t->resume)
         tile_in(g, i, m, j, n, buf);
     if (packed)
         micro_packed(t, m);
     else
         micro_strided(t, m);
-    if (!straight && g->cm == 1 && !g->tn)
+    if (!straight && g->cm == 1 && !g->tn && !g->add)
         tile_out_cross(g, i, m, j, n, buf);
     else if (!straight)
         tile_out(g, i, m, j, n, buf);
@@ -275,6 +285,7 @@ static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64
 
 static void run(const gemm *g, float *scratch)
 {
+    CO_ASSERT(!g->add || g->k <= GEMM_KC, "sums that are added are finished in one block of k");
     bool a_table = g->a.ti || g->a.tk, b_table = g->b.ti || g->b.tk;
     /* Cuts k into blocks of nearly equal size: a short last block would not be worth loading C again. */
     int64_t blocks = g->k > GEMM_KC ? (g->k + GEMM_KC - 1) / GEMM_KC : 1;

@@ -33,6 +33,7 @@ typedef struct gemm {
     const float *bias_m; /* added to row m; NULL: none */
     const float *bias_n; /* added to column n; NULL: none */
     bool resume;         /* continue the sums from what C holds */
+    bool add;            /* add the finished sums to what C holds; k is at most GEMM_KC */
 } gemm;
 
 enum { GEMM_KC = 320, GEMM_MC = 96, GEMM_NC = 512 };

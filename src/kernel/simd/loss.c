@@ -1,4 +1,4 @@
-/* loss.c -- SOFTMAX, CROSS_ENTROPY and their gradients: threads divide the rows, lanes are classes. The
+/* loss.c -- SOFTMAX, CROSS_ENTROPY and their gradients, and CORRECT: threads divide the rows, lanes are classes. The
  * logarithm of a row's sum is taken once, in double, by base/maths.h. */
 #include "kernel/simd/simd_int.h"
 
@@ -116,8 +116,45 @@ static void cross_entropy_grad(const co_call *c)
     }
 }
 
+/* How many of x[lo .. hi) are below `top`, or not above it. */
+static int64_t count_below(const float *x, int64_t lo, int64_t hi, float top, bool or_equal)
+{
+    vf count = v_zero(), one = v_set(1), at = v_set(top);
+    float lane[VW];
+    int64_t total = 0;
+
+    for (int64_t i = lo; i < hi; i += VW) {
+        int64_t lanes = hi - i < VW ? hi - i : VW;
+        vf v = v_load_n(x + i, lanes), yes = or_equal ? v_le(v, at) : v_gt(at, v);
+        count += v_keep(v_pick(yes, one, v_zero()), lanes); /* exact: a row has fewer than 2^24 classes a lane */
+    }
+    v_store(lane, count);
+    for (int i = 0; i < VW; i++)
+        total += (int64_t)lane[i];
+    return total;
+}
+
+/* See ref/reduce.c: all but the elements that are below x[t], or equal to it and not before it, rank before it. */
+static void correct(const co_call *c)
+{
+    const float *logits = c->in[0].p;   /* [R,C] */
+    const int32_t *target = c->in[1].p; /* [R] */
+    int64_t C = shape_last(&c->in[0].shape), R = shape_rows(&c->in[0].shape), count = 0;
+
+    if (c->ith != 0)
+        return;
+    for (int64_t r = 0; r < R; r++) {
+        const float *x = logits + r * C;
+        int64_t t = target[r];
+        if (t != c->attr->ignore && t >= 0 && t < C)
+            count += C - count_below(x, 0, t, x[t], false) - count_below(x, t, C, x[t], true) < c->attr->k;
+    }
+    *(double *)c->out[0].p = (double)count;
+}
+
 void rows_loss(co_kernels *k)
 {
+    k->row[CO_OP_CORRECT] = (co_kernel_row){correct, NULL};
     k->row[CO_OP_SOFTMAX] = (co_kernel_row){softmax, NULL};
     k->row[CO_OP_SOFTMAX_GRAD] = (co_kernel_row){softmax_grad, NULL};
     k->row[CO_OP_CROSS_ENTROPY] = (co_kernel_row){cross_entropy, NULL};

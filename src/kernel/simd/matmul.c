@@ -73,6 +73,11 @@ static size_t tn_sum_scratch(const co_call *c)
     return threads_scratch(c, shape_last(a), shape_last(b), shape_rows(a));
 }
 
+static bool tn_sum_adds(const co_call *c)
+{
+    return shape_rows(&c->in[0].shape) <= GEMM_KC;
+}
+
 static void tn_sum(const co_call *c)
 {
     const co_shape *a = &c->in[0].shape, *b = &c->in[1].shape;
@@ -86,6 +91,7 @@ static void tn_sum(const co_call *c)
         .c = c->out[0].p,                         /* [M,N] */
         .cm = n,
         .cn = 1,
+        .add = c->add,
     };
     gemm_run(&g, own_scratch(c, m, n, k), c->ith, c->nth);
 }
@@ -116,6 +122,6 @@ static void linear(const co_call *c)
 void rows_matmul(co_kernels *k)
 {
     k->row[CO_OP_MATMUL] = (co_kernel_row){matmul, matmul_scratch};
-    k->row[CO_OP_MATMUL_TN_SUM] = (co_kernel_row){tn_sum, tn_sum_scratch};
+    k->row[CO_OP_MATMUL_TN_SUM] = (co_kernel_row){tn_sum, tn_sum_scratch, tn_sum_adds};
     k->row[CO_OP_LINEAR] = (co_kernel_row){linear, linear_scratch};
 }

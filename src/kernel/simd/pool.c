@@ -3,7 +3,8 @@
  * Every lane visits its window in the reference's order and takes a pixel that is larger, or nan, or the
  * first, so it gives the reference's bits. Vectors handle the columns whose windows are horizontally inside
  * the image, at a stride of 1 or 2. The last vector overlaps the one before it and writes the same values
- * twice. Other columns are computed one by one. Threads divide the planes (n, c).
+ * twice. Other columns are computed one by one. Where a row has fewer columns than a vector has lanes, the lanes of
+ * a vector are windows of several rows, if all of them are inside the image. Threads divide the planes (n, c).
  */
 #include "kernel/simd/simd_int.h"
 
@@ -81,6 +82,48 @@ static void pool_row(const strip *s, int64_t OW)
         one_column(s, ow);
 }
 
+/* --- small planes: lanes are windows ------------------------------------------------------------------------- */
+enum { SMALL = 64 };
+
+/* Where the windows of a plane begin; 0 of them: the plane is not small, or a window is not whole. */
+typedef struct small_plane {
+    int64_t n, W, kh, kw;
+    int32_t from[SMALL];
+} small_plane;
+
+static void small_plane_of(small_plane *s, const co_call *c)
+{
+    const co_shape *xs = &c->in[0].shape, *ys = &c->out[0].shape;
+    const co_attr *a = c->attr;
+    int64_t OH = ys->d[2], OW = ys->d[3];
+
+    *s = (small_plane){.W = xs->d[3], .kh = a->kh, .kw = a->kw};
+    if (OW >= VW || OH * OW < VW || OH * OW > SMALL || a->pad > 0 ||
+        (OH - 1) * a->stride + a->kh > xs->d[2] || (OW - 1) * a->stride + a->kw > xs->d[3])
+        return;
+    s->n = OH * OW;
+    for (int64_t q = 0; q < s->n; q++)
+        s->from[q] = (int32_t)(q / OW * a->stride * s->W + q % OW * a->stride);
+}
+
+static void pool_small(const small_plane *s, const float *x, float *y, int32_t *idx)
+{
+    for (int64_t i = 0; i < s->n; i += VW) {
+        int64_t q = i + VW <= s->n ? i : s->n - VW;
+        vi from = vi_load(s->from + q), at = from;
+        vf best = v_gather(x, from);
+        for (int64_t h = 0; h < s->kh; h++)
+            for (int64_t w = 0; w < s->kw; w++) {
+                vi here = from + vi_set((uint32_t)(h * s->W + w));
+                vf e = v_gather(x, here), take = v_either(v_gt(e, best), v_nan(e));
+                best = v_pick(take, e, best);
+                at = vi_pick(take, here, at);
+            }
+        v_store(y + q, best);
+        vi_store(idx + q, at);
+    }
+}
+
 static void max_pool(const co_call *c)
 {
     const float *x = c->in[0].p; /* [N,C,H,W] */
@@ -89,8 +132,13 @@ static void max_pool(const co_call *c)
     const co_shape *xs = &c->in[0].shape, *ys = &c->out[0].shape;
     const co_attr *a = c->attr;
     int64_t H = xs->d[2], W = xs->d[3], OH = ys->d[2], OW = ys->d[3], lo, hi;
+    small_plane small;
+
     co_share(xs->d[0] * xs->d[1], c->ith, c->nth, &lo, &hi);
-    for (int64_t p = lo; p < hi; p++)
+    small_plane_of(&small, c);
+    for (int64_t p = lo; p < hi && small.n; p++)
+        pool_small(&small, x + p * H * W, y + p * small.n, idx + p * small.n);
+    for (int64_t p = lo; p < hi && !small.n; p++)
         for (int64_t oh = 0; oh < OH; oh++) {
             int64_t top = oh * a->stride - a->pad, at = (p * OH + oh) * OW;
             strip s = {.x = x + p * H * W, .W = W, .y = y + at, .idx = idx + at};

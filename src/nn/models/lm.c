@@ -59,7 +59,8 @@ static co_node *attend(const co_build *b, const struct lm_cfg *c, co_node *x, in
 
     co_node *h = co_nn_layer_norm(g, x, in_block(name, block, "norm1"));
     co_node *qkv = co_nn_linear(g, h, 3 * d, true, in_block(name, block, "attn.qkv")); /* [tokens, 3d] */
-    co_node *q = co_slice(g, qkv, 1, 0, d), *k = co_slice(g, qkv, 1, d, d), *v = co_slice(g, qkv, 1, 2 * d, d);
+    co_node *q = co_slice(g, qkv, 1, 0, d), *k = co_slice(g, qkv, 1, d, d);
+    co_node *v = co_slice(g, qkv, 1, 2 * d, d);
     h = co_ragged_attention(g, q, k, v, &b->x_spans, &b->x_spans, (int)c->heads, true, 0,
                             in_block(name, block, "attn")); /* [tokens, d] */
     h = co_nn_linear(g, h, d, true, in_block(name, block, "attn.proj"));

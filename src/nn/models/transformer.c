@@ -88,7 +88,8 @@ static co_init xavier(int64_t a, int64_t b)
 static co_node *linear(const transformer *t, co_node *x, int64_t in, int64_t out, bool bias, const char *module)
 {
     name_buf buf;
-    co_node *w = co_param(t->g, name(buf, module, "weight"), CO_SHAPE(out, in), xavier(in, out), 0), *b = NULL;
+    co_node *w = co_param(t->g, name(buf, module, "weight"), CO_SHAPE(out, in), xavier(in, out), 0);
+    co_node *b = NULL;
 
     if (bias)
         b = co_param(t->g, name(buf, module, "bias"), CO_SHAPE(out),
@@ -248,10 +249,11 @@ static co_node *encoder(const transformer *t, const co_build *b)
     return norm(t, x, "encoder.norm");
 }
 
+/* -> [targets, classes] */
 static co_node *project(const transformer *t, co_node *x)
 {
     x = norm(t, x, "decoder.norm");
-    return linear(t, x, t->c->d_model, t->io->classes, true, "projection_layer.proj"); /* [targets, classes] */
+    return linear(t, x, t->c->d_model, t->io->classes, true, "projection_layer.proj");
 }
 
 static co_node *build(const co_build *b, const void *cfg)

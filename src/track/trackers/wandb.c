@@ -145,7 +145,9 @@ static co_err wandb_flush(void *self)
 
 static bool wandb_notice(void *self, char *out, size_t size)
 {
-    return co_wandb_notice(((struct tracker *)self)->run, out, size);
+    struct tracker *t = self;
+
+    return co_wandb_notice(t->run, out, size) || wandb_ranks_notice(&t->ranks, out, size);
 }
 
 static bool wandb_wants_stop(void *self)
@@ -162,6 +164,11 @@ static void wandb_close(void *self)
     co_wandb_close(t->run);
     co_free(t->dir);
     co_free(t);
+}
+
+static size_t wandb_memory(const void *cfg, int ranks)
+{
+    return ((const co_wandb_cfg *)cfg)->per_rank ? wandb_ranks_memory(ranks) : 0;
 }
 
 static co_err wandb_open(void **out, const co_run_facts *run, const void *cfg)
@@ -194,6 +201,7 @@ const co_tracker_def wandb_def = {
     .options = co_wandb_options,
     .cfg_size = sizeof(co_wandb_cfg),
     .memory = 2 << 20, /* libcurl's, when it uploads */
+    .more_memory = wandb_memory,
     .notice = wandb_notice,
     .wants_stop = wandb_wants_stop,
 };

@@ -1,9 +1,11 @@
 /* wandb_media.c -- pictures, tables, histograms and texts of the record, as wandb writes them.
  *
- * A file of the run's media/ is copied to files/media/images or files/media/table under wandb's name for
- * it, NAME_STEP_HASH. A file that is missing, or is not what its line says, is left out: it costs no other
- * value. Tables are run files without an artefact: their pictures are named by path, as wandb's Image does
- * outside of artefacts.
+ * A file of the run's media/ is copied to files/media/images or files/media/table. A table gets wandb's name
+ * for it, NAME_STEP_HASH. A picture is named by its hash alone, because the same pictures are shown again at
+ * every validation and once more in the table: each is copied and uploaded once. wandb allows any name: the
+ * values of the history give the path. A file that is missing, or is not what its line says, is left out: it
+ * costs no other value. Tables are run files without an artefact: their pictures are named by path, as
+ * wandb's Image does outside of artefacts.
  */
 #include "track/wandb_media_int.h"
 
@@ -23,28 +25,46 @@ struct copied {
     size_t size;
 };
 
-static co_err write_media(wandb_media *m, struct copied *out, const char *kind, const char *ending,
-                          const char *name, int64_t step, const void *bytes, size_t len)
+/* Writes the file that out->path names, once: the name has the hash, so the bytes are the same each time. */
+static co_err write_once(wandb_media *m, const struct copied *out, const char *kind, const void *bytes)
+{
+    bool is_new;
+
+    CO_TRY(co_seen_add(&m->written, &is_new, co_fnv1a64(out->path, strlen(out->path))));
+    if (!is_new)
+        return CO_OK;
+    char *folder = co_sprintf("%s/media/%s", co_wandb_files(m->run), kind);
+    char *path = co_sprintf("%s/%s", co_wandb_files(m->run), out->path);
+    co_err err = folder && path ? co_fs_mkdirs(folder) : CO_ENOMEM;
+    if (!err)
+        err = co_fs_write_lightly(path, bytes, out->size);
+    if (!err)
+        err = co_wandb_media(m->run, out->path);
+    co_free(folder);
+    co_free(path);
+    return err;
+}
+
+static co_err write_picture(wandb_media *m, struct copied *out, const void *bytes, size_t len)
+{
+    co_sha256_of(bytes, len, out->sha256);
+    out->size = len;
+    snprintf(out->path, sizeof out->path, "media/images/%.*s.png", HASH_SHOWN, out->sha256);
+    return write_once(m, out, "images", bytes);
+}
+
+static co_err write_table(wandb_media *m, struct copied *out, const char *name, int64_t step, const char *text)
 {
     char plain[128];
 
     snprintf(plain, sizeof plain, "%s", name);
     for (char *at = plain; *at; at++)
         *at = strchr("/\\:*?\"<>| ", *at) ? '_' : *at;
-    co_sha256_of(bytes, len, out->sha256);
-    out->size = len;
-    snprintf(out->path, sizeof out->path, "media/%s/%s_%lld_%.*s.%s", kind, plain, (long long)step,
-             HASH_SHOWN, out->sha256, ending);
-    char *folder = co_sprintf("%s/media/%s", co_wandb_files(m->run), kind);
-    char *path = co_sprintf("%s/%s", co_wandb_files(m->run), out->path);
-    co_err err = folder && path ? co_fs_mkdirs(folder) : CO_ENOMEM;
-    if (!err)
-        err = co_fs_write_lightly(path, bytes, len);
-    if (!err)
-        err = co_wandb_media(m->run, out->path);
-    co_free(folder);
-    co_free(path);
-    return err;
+    out->size = strlen(text);
+    co_sha256_of(text, out->size, out->sha256);
+    snprintf(out->path, sizeof out->path, "media/table/%s_%lld_%.*s.table.json", plain, (long long)step,
+             HASH_SHOWN, out->sha256);
+    return write_once(m, out, "table", text);
 }
 
 /* A file of the run folder. CO_EFORMAT: it is not below it, or not there, or has another hash. */
@@ -71,6 +91,13 @@ static co_err read_media(wandb_media *m, char **bytes, size_t *len, const char *
 }
 
 /* --- pictures --- */
+static void forget_waiting(wandb_media *m)
+{
+    json_decref(m->files);
+    json_decref(m->captions);
+    m->files = m->captions = NULL;
+}
+
 co_err wandb_media_settle(wandb_media *m)
 {
     if (!m->files)
@@ -81,15 +108,14 @@ co_err wandb_media_settle(wandb_media *m)
     co_err err = value ? co_wandb_value(m->run, m->step, m->name, value, m->t) : CO_ENOMEM;
 
     json_decref(value);
-    wandb_media_fini(m);
+    forget_waiting(m);
     return err;
 }
 
 void wandb_media_fini(wandb_media *m)
 {
-    json_decref(m->files);
-    json_decref(m->captions);
-    m->files = m->captions = NULL;
+    forget_waiting(m);
+    co_seen_fini(&m->written);
 }
 
 static co_err take_image(wandb_media *m, const json_t *image, int64_t step, const char *name, double t)
@@ -105,7 +131,7 @@ static co_err take_image(wandb_media *m, const json_t *image, int64_t step, cons
     co_err err = read_media(m, &bytes, &len, co_json_str(image, "file"), co_json_str(image, "sha256"));
     if (err)
         return err == CO_ENOMEM ? err : CO_OK;
-    err = write_media(m, &file, "images", "png", name, step, bytes, len);
+    err = write_picture(m, &file, bytes, len);
     co_free(bytes);
     if (err)
         return err;
@@ -127,7 +153,7 @@ static co_err take_image(wandb_media *m, const json_t *image, int64_t step, cons
 
 /* --- tables --- */
 /* {"image": FILE} becomes what wandb writes for a picture; other cells stay. */
-static co_err change_cell(wandb_media *m, json_t *row, size_t at, const char *name, int64_t step)
+static co_err change_cell(wandb_media *m, json_t *row, size_t at)
 {
     const char *file = co_json_str(json_array_get(row, at), "image");
     struct copied copy;
@@ -138,7 +164,7 @@ static co_err change_cell(wandb_media *m, json_t *row, size_t at, const char *na
         return CO_OK;
     co_err err = read_media(m, &bytes, &len, file, NULL);
     if (!err)
-        err = write_media(m, &copy, "images", "png", name, step, bytes, len);
+        err = write_picture(m, &copy, bytes, len);
     co_free(bytes);
     if (err)
         return err == CO_EFORMAT && json_array_set_new(row, at, json_null()) == 0 ? CO_OK : err;
@@ -154,10 +180,9 @@ static co_err send_table(wandb_media *m, json_t *table, const char *name, int64_
     size_t i;
 
     json_array_foreach(rows, i, row) for (size_t k = 0; k < json_array_size(row) && i < ROWS_MOST; k++)
-        CO_TRY(change_cell(m, row, k, name, step));
+        CO_TRY(change_cell(m, row, k));
     char *text = co_json_text(table);
-    co_err err =
-        text ? write_media(m, &copy, "table", "table.json", name, step, text, strlen(text)) : CO_ENOMEM;
+    co_err err = text ? write_table(m, &copy, name, step, text) : CO_ENOMEM;
     co_free(text);
     if (err)
         return err;

@@ -12,6 +12,10 @@
 
 #include "base/json.h"
 
+/* For a run that uploads: 1030 KiB, measured, are libcurl's, mostly certificates that each connection loads;
+ * the rest is for the thread and the lines that wait. */
+enum { RUN_MEMORY = 1280 << 10 };
+
 /* The configuration of the run, and which rank this is. */
 static co_err begin_one(wandb_ranks *ranks, int i)
 {
@@ -106,6 +110,25 @@ co_err wandb_ranks_flush(wandb_ranks *ranks)
     for (int i = 0; i < ranks->n; i++)
         CO_TRY(co_wandb_flush(ranks->run[i]));
     return CO_OK;
+}
+
+bool wandb_ranks_notice(wandb_ranks *ranks, char *out, size_t size)
+{
+    char text[600];
+
+    for (int i = 0; i < ranks->n; i++)
+        if (co_wandb_notice(ranks->run[i], text, sizeof text)) {
+            snprintf(out, size, "%s: %s", ranks->label[i], text);
+            return true;
+        }
+    return false;
+}
+
+size_t wandb_ranks_memory(int ranks)
+{
+    int runs = ranks - 1 < WANDB_RANKS_MOST ? ranks - 1 : WANDB_RANKS_MOST;
+
+    return runs > 0 ? (size_t)runs * RUN_MEMORY : 0;
 }
 
 void wandb_ranks_close(wandb_ranks *ranks)
