@@ -76,8 +76,8 @@ double duel_ratio(const duel *d); /* the median */
 /* The first's CPU time over the second's, the median: as a ratio of rates where the CPUs are busy all the time, and not
  * moved by what else the machine does. */
 double duel_cpu_ratio(const duel *d);
-/* What the second way takes beside its ranks, and the first does not, relative to what the ranks take: the median. Where
- * the ranks keep all CPUs busy, they are slower by so much. Not moved by how fast the CPUs are at the moment. */
+/* What the second way takes beside its ranks, and the first does not, relative to what the ranks take: the median.
+ * Where the ranks keep all CPUs busy, they are slower by so much. Not moved by how fast the CPUs are at the moment. */
 double duel_beside(const duel *d);
 double duel_rate(const duel *d, int arm);
 double duel_median(const double *x, int n); /* n is at most DUEL_ROUNDS */
