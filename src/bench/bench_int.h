@@ -44,6 +44,7 @@ typedef struct trial {
     char *dir;  /* run folder */
     json_t *summary;
     double secs, cpu_s; /* wall time; CPU time of all its processes */
+    double beside_s;    /* the part of cpu_s that is not the ranks': supervisor, trackers, savers, book */
     uint64_t began_ns;
 } trial;
 co_err trial_run(trial *t, const char *program, const char *dir, const char *const *words);
@@ -66,6 +67,7 @@ typedef struct duel {
     bool by_time;                                      /* the whole program's time counts, not samples/s */
     double rate[2][DUEL_ROUNDS], secs[2][DUEL_ROUNDS]; /* samples/s; the whole program's wall time */
     double cpu_s[2][DUEL_ROUNDS];                      /* the whole program's CPU time */
+    double beside_s[2][DUEL_ROUNDS];                   /* the part of it that is not the ranks' */
     double ratio[DUEL_ROUNDS];                         /* of the second's rate (or time) to the first's */
     char sha[65];
 } duel;
@@ -75,6 +77,9 @@ double duel_ratio(const duel *d); /* the median */
 /* The first's CPU time over the second's, the median: as a ratio of rates where the CPUs are busy all the time, and not
  * moved by what else the machine does. */
 double duel_cpu_ratio(const duel *d);
+/* What the second way takes beside its ranks, and the first does not, relative to what the ranks take: the median.
+ * Where the ranks keep all CPUs busy, they are slower by so much. Not moved by how fast the CPUs are at the moment. */
+double duel_beside(const duel *d);
 double duel_rate(const duel *d, int arm);
 double duel_median(const double *x, int n); /* n is at most DUEL_ROUNDS */
 

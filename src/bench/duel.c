@@ -32,6 +32,7 @@ static co_err run_arm(duel *d, int arm, int round, duel_once once, void *ctx)
         d->rate[arm][round] = trial_number(&t, "samples_per_s");
         d->secs[arm][round] = t.secs;
         d->cpu_s[arm][round] = t.cpu_s;
+        d->beside_s[arm][round] = t.beside_s;
     }
     trial_free(&t);
     return err;
@@ -76,6 +77,15 @@ double duel_cpu_ratio(const duel *d)
     for (int i = 0; i < d->rounds; i++)
         ratio[i] = d->cpu_s[0][i] / d->cpu_s[1][i];
     return duel_median(ratio, d->rounds);
+}
+
+double duel_beside(const duel *d)
+{
+    double part[DUEL_ROUNDS];
+
+    for (int i = 0; i < d->rounds; i++)
+        part[i] = (d->beside_s[1][i] - d->beside_s[0][i]) / (d->cpu_s[1][i] - d->beside_s[1][i]);
+    return duel_median(part, d->rounds);
 }
 
 double duel_rate(const duel *d, int arm)

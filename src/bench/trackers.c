@@ -105,6 +105,7 @@ static json_t *report(const asked *q, const duel *d)
     json_object_set_new(v, "with_step_ms", json_real(1e3 * BATCH / duel_rate(d, 1)));
     json_object_set_new(v, "ratio", json_real(duel_ratio(d)));
     json_object_set_new(v, "cpu_ratio", json_real(duel_cpu_ratio(d)));
+    json_object_set_new(v, "cpu_beside_ranks", json_real(duel_beside(d)));
     json_object_set_new(v, "least_ratio", json_real(least));
     json_object_set_new(v, "greatest_ratio", json_real(most));
     json_object_set_new(v, "aim", json_real(0.99));

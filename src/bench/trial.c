@@ -38,6 +38,14 @@ static void child(const char *program, const char *log, char **argv)
     _exit(127);
 }
 
+static double number_of(const json_t *j, const char *key)
+{
+    double x = 0;
+
+    co_json_f64(j, key, &x);
+    return x;
+}
+
 static double seconds(const struct timeval *t)
 {
     return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
@@ -75,6 +83,9 @@ co_err trial_run(trial *t, const char *program, const char *dir, const char *con
     t->status = WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);
     snprintf(path, sizeof path, "%s/summary.json", t->dir);
     co_err err = co_json_read(&t->summary, path, 1 << 20);
+    const json_t *host = json_array_get(json_object_get(t->summary, "hosts"), 0);
+    t->beside_s = t->cpu_s - (number_of(host, "cpu_user_s") + number_of(host, "cpu_sys_s") -
+                              number_of(host, "supervisor_cpu_s"));
     return err ? co_fail_in(err, "exit status %d, see %s", t->status, log) : CO_OK;
 }
 
@@ -98,10 +109,7 @@ co_err trial_once(trial *t, const char *root, const char *const *words)
 
 double trial_number(const trial *t, const char *key)
 {
-    double x = 0;
-
-    co_json_f64(t->summary, key, &x);
-    return x;
+    return number_of(t->summary, key);
 }
 
 int trial_ended(co_err err, const char *root)

@@ -87,9 +87,9 @@ json_t *figures_of_host(const training *s)
     const co_plan_facts *f = co_plan_facts_of(s->plan);
 
     gethostname(name, sizeof name - 1);
-    return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:I, s:I}", "name", name,
-                     "ranks", f->ranks, "threads", f->threads, "cpu_user_s", o->cpu_user_s, "cpu_sys_s",
-                     o->cpu_sys_s, "wall_s", o->wall_s, "utilisation",
+    return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:I, s:I}", "name",
+                     name, "ranks", f->ranks, "threads", f->threads, "cpu_user_s", o->cpu_user_s, "cpu_sys_s",
+                     o->cpu_sys_s, "supervisor_cpu_s", o->supervisor_cpu_s, "wall_s", o->wall_s, "utilisation",
                      o->wall_s > 0 ? cpu / (o->wall_s * f->ranks * f->threads) : 0.0, "peak_memory_bytes",
                      (json_int_t)o->peak_memory_bytes, "input_s", o->split.input_s, "compute_s",
                      o->split.compute_s, "exchange_s", o->split.exchange_s, "wait_s", o->split.wait_s,

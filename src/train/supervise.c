@@ -214,6 +214,7 @@ static void close_books(struct supervisor *super)
     getrusage(RUSAGE_CHILDREN, &kids);
     out->cpu_user_s = seconds(mine.ru_utime, kids.ru_utime);
     out->cpu_sys_s = seconds(mine.ru_stime, kids.ru_stime);
+    out->supervisor_cpu_s = seconds(mine.ru_utime, mine.ru_stime);
     out->peak_memory_bytes = co_arena_used(&run->plan->arena) + private_memory(run);
     for (int i = 0; i < run->plan->ranks; i++) {
         uint64_t allocs = atomic_load(&run->regions->slots[i].allocs);

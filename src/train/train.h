@@ -134,7 +134,8 @@ typedef struct co_train_summary {
     size_t peak_memory_bytes;
     int recoveries;
     double recovery_median_ms, recovery_p99_ms; /* nan if none */
-    double cpu_user_s, cpu_sys_s;
+    double cpu_user_s, cpu_sys_s;               /* of the supervisor and the ranks */
+    double supervisor_cpu_s;                    /* its part of both */
     co_timed timed;
     co_time_split split;
     int views;                             /* several hosts: how many this host was in */
