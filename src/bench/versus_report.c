@@ -79,7 +79,8 @@ static void add_ratios(json_t *j, const versus *v)
         json_object_set_new(j, "cpu_compared_with", json_string(versus_arm_name(frugal)));
         json_object_set_new(j, "cpu_ratio", json_real(cpu_ratio));
     }
-    json_object_set_new(j, "memory_ratio", json_real((double)ours->peak / (double)best->peak));
+    if (best->peak > 0) /* 0: it ended before its memory was measured */
+        json_object_set_new(j, "memory_ratio", json_real((double)ours->peak / (double)best->peak));
     json_object_set_new(j, "torch_libraries_pss_bytes", json_integer((json_int_t)best->libraries));
     if (best->peak > best->libraries) /* what training itself takes there */
         json_object_set_new(j, "memory_ratio_without_libraries",

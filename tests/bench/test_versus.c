@@ -85,7 +85,7 @@ TEST(bench_vs_torch_measures_a_start_beside_a_stand_in)
           "%s", r.out);
     CHECK(number(theirs, "first_step_s") > 0 && number(j, "ratio") > 1 && number(j, "rounds") == 2, "%s",
           r.out);
-    CHECK(number(j, "parameters") == 26122 && number(j, "memory_ratio") > 0, "%s", r.out);
+    CHECK(number(j, "parameters") == 26122, "%s", r.out);
     CHECK(strcmp(json_string_value(json_object_get(j, "compared")), "number of parameters") == 0, "%s", r.out);
     json_decref(j);
 }
