@@ -28,7 +28,9 @@
 #include "base/alloc.h"
 #include "base/maths.h"
 
-enum { LINE = 64, STACK_TOUCHED = 32 << 10 };
+/* A thread that has spun in vain offers its CPU to others so often, most of a millisecond, before it sleeps: threads that
+ * share a call of a few milliseconds often wait longer than they spin, and to wake a thread takes as long again. */
+enum { LINE = 64, STACK_TOUCHED = 32 << 10, YIELDS = 2000 };
 
 /* A word that one side changes and the other waits for. */
 typedef struct bell {
@@ -67,11 +69,14 @@ static uint32_t bell_wait(bell *b, bool (*done)(uint32_t now, uint32_t arg), uin
 {
     uint32_t now;
 
-    for (int i = 0; i <= spin; i++) {
+    for (int i = 0; i <= spin + YIELDS * (spin > 0); i++) {
         now = atomic_load_explicit(&b->word, memory_order_acquire);
         if (done(now, arg))
             return now;
-        co_relax();
+        if (i < spin)
+            co_relax();
+        else
+            sched_yield();
     }
     atomic_store(&b->sleeping, 1);
     while (!done(now = atomic_load(&b->word), arg))

@@ -25,11 +25,8 @@ typedef struct co_team co_team;
 typedef void (*co_team_fn)(void *ctx, int ith, int nth);
 
 enum {
-    CO_TEAM_MOST = 256, /* threads */
-    /* Rounds that a thread spins before it sleeps, most of a millisecond: threads that share a call of a few
-     * milliseconds often wait longer than a tenth of one, and to wake a thread that sleeps takes as long
-     * again. 0 where threads have to share CPUs. */
-    CO_TEAM_SPIN = 40000,
+    CO_TEAM_MOST = 256,  /* threads */
+    CO_TEAM_SPIN = 4000, /* rounds that a thread spins before it sleeps; 0 where threads have to share CPUs */
 };
 
 /* *out is NULL for one thread. With `pin`, each thread (the caller too) is bound to a CPU of its own, if the
