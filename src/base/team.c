@@ -28,8 +28,9 @@
 #include "base/alloc.h"
 #include "base/maths.h"
 
-/* A thread that has spun in vain offers its CPU to others so often, most of a millisecond, before it sleeps: threads that
- * share a call of a few milliseconds often wait longer than they spin, and to wake a thread takes as long again. */
+/* A thread that has spun in vain offers its CPU to others so often, most of a millisecond, before it
+ * sleeps. Threads that share a call of a few milliseconds often wait longer than they spin, and to wake
+ * one takes as long again. */
 enum { LINE = 64, STACK_TOUCHED = 32 << 10, YIELDS = 2000 };
 
 /* A word that one side changes and the other waits for. */
