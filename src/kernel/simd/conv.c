@@ -381,6 +381,14 @@ static size_t conv2d_dw_scratch(const co_call *c)
     return s.used * (size_t)call_threads(c);
 }
 
+/* Where the sums of all images are finished in one block. */
+static bool conv2d_dw_adds(const co_call *c)
+{
+    geom g = wgrad_geom(c);
+
+    return win_fits(&g) || small_dw_fits(&g) || g.n * g.oh * g.ow <= GEMM_KC;
+}
+
 /* A thread's share of dw: rows [r0, r1), columns [c0, c1), which need channels [ch0, ch1) of x. */
 typedef struct dw_share {
     int64_t r0, r1, c0, c1, ch0, ch1;
@@ -407,9 +415,9 @@ static void conv2d_dw(const co_call *c)
     geom g = wgrad_geom(c);
     space s = own_space(c, conv2d_dw_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g) || small_dw_fits(&g)) {
-        int64_t r0, r1;
-        co_share(g.o, c->ith, c->nth, &r0, &r1);
-        (win_fits(&g) ? win_dw : small_dw)(&g, c->in[0].p, c->in[1].p, c->out[0].p, r0, r1, s);
+        dw_part part = {.dy = c->in[0].p, .x = c->in[1].p, .dw = c->out[0].p, .add = c->add};
+        co_share(g.o, c->ith, c->nth, &part.r0, &part.r1);
+        (win_fits(&g) ? win_dw : small_dw)(&g, &part, s);
         return;
     }
     wgrad f = wgrad_plan(&g, &s);
@@ -428,6 +436,7 @@ static void conv2d_dw(const co_call *c)
         .c = (float *)c->out[0].p + own.r0 * cols + own.c0, /* [O,C,KH,KW] */
         .cm = cols,
         .cn = 1,
+        .add = c->add,
     };
     if (g.pad)
         clear(f.padded, f.images * g.c * plane);
@@ -454,5 +463,5 @@ void rows_conv(co_kernels *k)
 {
     k->row[CO_OP_CONV2D] = (co_kernel_row){conv2d, conv2d_scratch};
     k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch};
-    k->row[CO_OP_CONV2D_DW] = (co_kernel_row){conv2d_dw, conv2d_dw_scratch};
+    k->row[CO_OP_CONV2D_DW] = (co_kernel_row){conv2d_dw, conv2d_dw_scratch, conv2d_dw_adds};
 }

@@ -42,11 +42,22 @@ void LEVEL(small_run)(const geom *g, const small_part *part, space s);
 #define small_scratch LEVEL(small_scratch)
 #define small_run     LEVEL(small_run)
 
-/* The gradient of the weights of small pictures (conv_small_dw.c): rows [r0, r1). */
+/* Rows [r0, r1) of the gradient of the weights, stored to dw [O,C,KH,KW] or added to what it holds. */
+typedef struct dw_part {
+    const float *dy, *x;
+    float *dw;
+    bool add;
+    int64_t r0, r1;
+} dw_part;
+/* sums[tap * step + channel] to dw[channel][tap], for n channels (taps.c). Reads up to VW - 1 channels more. */
+void LEVEL(taps_give)(float *dw, const float *sums, int64_t step, int64_t taps, int64_t n, bool add);
+
+#define taps_give LEVEL(taps_give)
+
+/* The gradient of the weights of small pictures (conv_small_dw.c). */
 bool LEVEL(small_dw_fits)(const geom *g);
 size_t LEVEL(small_dw_scratch)(const geom *g);
-void LEVEL(small_dw)(const geom *g, const float *dy, const float *x, float *dw, int64_t r0, int64_t r1,
-                     space s);
+void LEVEL(small_dw)(const geom *g, const dw_part *part, space s);
 
 #define small_dw_fits    LEVEL(small_dw_fits)
 #define small_dw_scratch LEVEL(small_dw_scratch)
@@ -66,8 +77,7 @@ typedef struct win_part {
     int64_t i0, i1, r0, r1;
 } win_part;
 void LEVEL(win_run)(const geom *g, const win_part *part, space s);
-/* Rows [r0, r1) of dw. */
-void LEVEL(win_dw)(const geom *g, const float *dy, const float *x, float *dw, int64_t r0, int64_t r1, space s);
+void LEVEL(win_dw)(const geom *g, const dw_part *part, space s);
 
 #define win_fits       LEVEL(win_fits)
 #define win_scratch    LEVEL(win_scratch)

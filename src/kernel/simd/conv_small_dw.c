@@ -72,25 +72,6 @@ static void list_tap(const geom *g, const small_dw_plan *p, int64_t kh, int64_t 
     p->n[tap] = (int32_t)n;
 }
 
-/* One row of sums, n channels, to dw [channel][tap]. */
-static void give_row(float *dw, const float *sums, int64_t taps, int64_t n)
-{
-    for (int64_t c = 0; c < n; c += VW) {
-        int64_t t = 0;
-        for (; t + VW <= taps; t += VW) {
-            const float *row[VW];
-            vf r[VW];
-            for (int i = 0; i < VW; i++)
-                row[i] = sums + (t + i) * MR * NR;
-            v_load_turned(r, row, c);
-            UNROLL for (int i = 0; i < VW; i++) if (c + i < n) v_store(dw + (c + i) * taps + t, r[i]);
-        }
-        for (; t < taps; t++)
-            for (int64_t i = c; i < c + VW && i < n; i++)
-                dw[i * taps + t] = sums[t * MR * NR + i];
-    }
-}
-
 static void pack(const geom *g, const small_dw_plan *p, const float *dy, const float *x, int64_t r0, int64_t r1)
 {
     gemm_side rows = {.p = dy, .si = g->oh * g->ow, .tk = p->at_y, .rising = true};
@@ -108,9 +89,10 @@ static void pack(const geom *g, const small_dw_plan *p, const float *dy, const f
         gemm_pack_b(p->b + c * p->sources, &channels, c, g->c - c < NR ? g->c - c : NR, 0, p->sources);
 }
 
-void small_dw(const geom *g, const float *dy, const float *x, float *dw, int64_t r0, int64_t r1, space s)
+void small_dw(const geom *g, const dw_part *part, space s)
 {
     small_dw_plan p = plan_of(g, &s);
+    int64_t r0 = part->r0, r1 = part->r1;
 
     if (r1 <= r0)
         return;
@@ -118,7 +100,7 @@ void small_dw(const geom *g, const float *dy, const float *x, float *dw, int64_t
     for (int64_t kh = 0; kh < g->kh; kh++)
         for (int64_t kw = 0; kw < g->kw; kw++)
             list_tap(g, &p, kh, kw);
-    pack(g, &p, dy, x, r0, r1);
+    pack(g, &p, part->dy, part->x, r0, r1);
     for (int64_t sliver = 0, r = r0; sliver < d.n; sliver++) {
         int64_t m = d.rows + (sliver < d.longer);
         for (int64_t c = 0; c < g->c; c += NR) {
@@ -127,7 +109,8 @@ void small_dw(const geom *g, const float *dy, const float *x, float *dw, int64_t
                 gemm_paired(p.a + sliver * p.positions * MR, p.ta + t * p.positions, p.b + c * p.sources,
                             p.tb + t * p.positions, p.n[t], p.sums + t * MR * NR, m);
             for (int64_t i = 0; i < m; i++)
-                give_row(dw + ((r + i) * g->c + c) * p.taps, p.sums + i * NR, p.taps, n);
+                taps_give(part->dw + ((r + i) * g->c + c) * p.taps, p.sums + i * NR, MR * NR, p.taps, n,
+                          part->add);
         }
         r += m;
     }

@@ -186,10 +186,10 @@ static void dw_products(const geom *g, const win_grad *w, int64_t rows, int64_t 
                         w->s + xi * w->s_step + c * rows, resume);
 }
 
-void win_dw(const geom *g, const float *dy, const float *x, float *dw, int64_t r0, int64_t r1, space s)
+void win_dw(const geom *g, const dw_part *part, space s)
 {
     win_grad w = win_grad_plan(g, &s);
-    int64_t one = w.tx.th * w.tx.tw, rows = r1 - r0, plane = g->h * g->w;
+    int64_t one = w.tx.th * w.tx.tw, r0 = part->r0, rows = part->r1 - r0, plane = g->h * g->w;
     tiles in = {&w.tx, w.x, g->c, g->c * w.tx.planes, 0, 0};
     tiles out = {&w.ty, w.y, rows, rows * w.ty.planes, 0, 0};
 
@@ -199,9 +199,9 @@ void win_dw(const geom *g, const float *dy, const float *x, float *dw, int64_t r
     memset(w.y, 0, (size_t)(w.by.images * g->o * w.ty.planes) * sizeof *w.y);
     for (int64_t i = 0; i < g->n; i += w.by.images) {
         int64_t images = w.by.images < g->n - i ? w.by.images : g->n - i;
-        win_split(w.x, x + i * g->c * plane, images * g->c, g, &w.tx);
+        win_split(w.x, part->x + i * g->c * plane, images * g->c, g, &w.tx);
         for (int64_t image = 0; image < images; image++)
-            win_split(w.y + image * out.stride, dy + ((i + image) * g->o + r0) * plane, rows, g, &w.ty);
+            win_split(w.y + image * out.stride, part->dy + ((i + image) * g->o + r0) * plane, rows, g, &w.ty);
         for (int64_t first = 0; first < images * one; first += w.by.tiles) {
             in.first = out.first = first;
             in.n = out.n = images * one - first < w.by.tiles ? images * one - first : w.by.tiles;
@@ -211,5 +211,5 @@ void win_dw(const geom *g, const float *dy, const float *x, float *dw, int64_t r
         }
     }
     for (int64_t r = 0; r < rows; r++)
-        win_dw_row(dw + (r0 + r) * g->c * 9, w.s + r * NR, w.s_step, rows * NR, g->c);
+        win_dw_row(part->dw + (r0 + r) * g->c * 9, w.s + r * NR, w.s_step, rows * NR, g->c, part->add);
 }

@@ -34,7 +34,7 @@ void win_weights(float *v, int64_t step, const float *taps, int64_t channels, bo
     }
 }
 
-void win_dw_row(float *dw, const float *s, int64_t step, int64_t slab, int64_t channels)
+void win_dw_row(float *dw, const float *s, int64_t step, int64_t slab, int64_t channels, bool add)
 {
     vf half = v_set(0.5f);
     float buf[9][VW];
@@ -56,8 +56,6 @@ void win_dw_row(float *dw, const float *s, int64_t step, int64_t slab, int64_t c
             v_store(buf[3 * i + 1], (r[i][1] - r[i][2]) * half);
             v_store(buf[3 * i + 2], mid + r[i][3]);
         }
-        for (int64_t i = 0; i < n; i++)
-            for (int k = 0; k < 9; k++)
-                dw[(c + i) * 9 + k] = buf[k][i];
+        taps_give(dw + c * 9, buf[0], VW, 9, n, add);
     }
 }
