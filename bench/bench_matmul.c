@@ -155,13 +155,13 @@ static void measure(const co_kernels *k, const task *t)
 
     double peak[ROUNDS], ours[ROUNDS], part[ROUNDS];
     int64_t reps = (int64_t)(4e8 / t->flops) + 1; /* a few milliseconds each */
-    row->fn(&c);
+    co_kernel_run(row, &c, NULL, 1);
     for (int r = 0; r < ROUNDS; r++) {
         uint64_t t0 = cpu_ns();
         double flops = peak_flops(2000000);
         uint64_t t1 = cpu_ns();
         for (int64_t i = 0; i < reps; i++)
-            row->fn(&c);
+            co_kernel_run(row, &c, NULL, 1);
         uint64_t t2 = cpu_ns();
         peak[r] = gflops(flops, t1 - t0);
         ours[r] = gflops(t->flops * (double)reps, t2 - t1);

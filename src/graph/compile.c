@@ -271,7 +271,7 @@ static co_err bind_calls(struct compile *c)
     for (int i = 0; i < e->info.calls; i++) {
         struct op *op = c->live[i];
         struct call *call = &e->call[i];
-        call->fn = c->k->row[op->id].fn;
+        call->row = c->k->row[op->id];
         call->attr = op->attr;
         call->n_in = op->n_in;
         call->n_out = op->n_out;
@@ -281,7 +281,7 @@ static co_err bind_calls(struct compile *c)
             return CO_ENOMEM;
         call->looks_up = looks_up(op->id, call);
         e->looks_up |= call->looks_up;
-        call->adds = may_add(c, i) ? c->k->row[op->id].adds : NULL;
+        call->may_add = may_add(c, i);
         call->scratch = c->scratch[i] < 0 ? 0 : e->buffer[c->scratch[i]].offset;
     }
     return CO_OK;

@@ -175,15 +175,14 @@ struct arg {
 };
 
 struct call {
-    co_kernel_fn fn;
+    co_kernel_row row;
     co_attr attr;
     int n_in, n_out;
     struct arg *in, *out;
     size_t scratch; /* offset in the workspace */
     int threads;    /* the most that compute it: scratch is planned for them */
     bool looks_up;  /* rows of a table of the state, by indices of the input */
-    /* The row's, if a run that adds to the leaf may let the kernel add: nothing reads the twin. */
-    bool (*adds)(const co_call *c);
+    bool may_add;   /* a run that adds to the leaf may let the kernel add: nothing reads the twin */
     const char *name;
 };
 

@@ -121,44 +121,28 @@ static int threads_of(const struct call *call, const co_team *team)
     return call->threads < size ? call->threads : size;
 }
 
-struct whole_call {
-    co_kernel_fn fn;
-    co_call args;
-};
-
-/* Thread ith's share of a call. */
-static void run_share(void *ctx, int ith, int nth)
-{
-    const struct whole_call *whole = ctx;
-    co_call share = whole->args;
-
-    share.ith = ith;
-    share.nth = nth;
-    whole->fn(&share);
-}
-
 /* True: its gradients are where they belong. False: in a run that adds to the leaf, they are in their twins. */
 static bool run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
                      const co_bases *how, const co_watcher *w, co_arg out[CO_MAX_OUT])
 {
     co_arg in[CO_MAX_IN];
-    struct whole_call whole = {.fn = call->fn,
-                               .args = {.attr = &call->attr,
-                                        .in = in,
-                                        .out = out,
-                                        .n_in = call->n_in,
-                                        .n_out = call->n_out,
-                                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
-                                        .run = run}};
+    co_call c = {.attr = &call->attr,
+                 .in = in,
+                 .out = out,
+                 .n_in = call->n_in,
+                 .n_out = call->n_out,
+                 .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
+                 .run = run};
 
     resolve(in, call->in, call->n_in, base, how, how->add);
     resolve(out, call->out, call->n_out, base, how, how->add);
-    if (how->add && call->adds && !w && call->adds(&whole.args)) { /* a watcher wants to see the gradient itself */
-        whole.args.add = true;
+    if (how->add && call->may_add && call->row.adds && !w &&
+        call->row.adds(&c)) { /* a watcher wants to see the gradient itself */
+        c.add = true;
         resolve(out, call->out, call->n_out, base, how, false);
     }
-    co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
-    return whole.args.add || !how->add;
+    co_kernel_run(&call->row, &c, how->team, threads_of(call, how->team));
+    return c.add || !how->add;
 }
 
 /* A gradient that lies in the provider's space is added to the leaf piece by piece. Each get may cost much

@@ -148,3 +148,38 @@ double layer_norm_divisor(double rstd, int64_t n, const co_attr *attr)
         return (double)n;
     return share > 1e-6 ? (double)(n > 1 ? n - 1 : 1) * share : INFINITY;
 }
+
+/* --- calls ---------------------------------------------------------------------------------------------- */
+struct whole_call {
+    co_kernel_fn fn;
+    const co_call *c;
+};
+
+/* Thread ith's share of a call. */
+static void run_share(void *ctx, int ith, int nth)
+{
+    const struct whole_call *whole = ctx;
+    co_call share = *whole->c;
+
+    share.ith = ith;
+    share.nth = nth;
+    whole->fn(&share);
+}
+
+static void run_shares(co_kernel_fn fn, const co_call *c, co_team *team, int nth)
+{
+    struct whole_call whole = {fn, c};
+
+    if (nth <= co_team_size(team))
+        co_team_run(team, nth, run_share, &whole);
+    else
+        for (int ith = nth - 1; ith >= 0; ith--)
+            run_share(&whole, ith, nth);
+}
+
+void co_kernel_run(const co_kernel_row *row, const co_call *c, co_team *team, int nth)
+{
+    if (nth > 1 && row->prepare)
+        run_shares(row->prepare, c, team, nth);
+    run_shares(row->fn, c, team, nth);
+}

@@ -6,6 +6,10 @@
  * may read what another writes in the same call. A kernel allocates nothing, keeps nothing between calls, and
  * writes every element of every output (outputs hold garbage before the call).
  *
+ * What all threads would otherwise have to make for themselves, a row's `prepare` makes once: if nth > 1, all
+ * nth threads run it, each its own part, and meet before fn. It writes only the call's scratch, which fn then
+ * reads, wherever in it and by whichever thread it was written. co_kernel_run is how a call is made.
+ *
  * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx2` and `fma128` are levels of
  * simd/: the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory
  * that is PROT_NONE outside its own calls; it proves that no other code touches device memory.
@@ -101,6 +105,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/team.h"
 #include "tensor/tensor.h"
 
 /* clang-format off */
@@ -181,7 +186,12 @@ typedef struct co_kernel_row {
     /* Can fn add its output (co_call.add) in a call of these shapes? NULL: never. A gradient that is added right away
      * is not written, read and added in a second pass over memory. */
     bool (*adds)(const co_call *c);
+    co_kernel_fn prepare; /* see above; runs before fn if nth > 1. NULL: none */
 } co_kernel_row;
+
+/* Makes the call c in nth shares: by threads of the team, or one after the other, the last first, if the team
+ * has fewer. c->ith and c->nth are set here. */
+void co_kernel_run(const co_kernel_row *row, const co_call *c, co_team *team, int nth);
 
 /* A memory space other than the host's: `far` today, devices later. */
 typedef struct co_space_ops {

@@ -193,21 +193,6 @@ size_t op_arg_size(const co_kernels *k, co_dtype dtype, const co_shape *shape)
     return (size_t)co_shape_count(shape) * (dtype == CO_F32 ? (size_t)k->real_size : co_dtype_size(dtype));
 }
 
-struct shared_call {
-    co_kernel_fn fn;
-    co_call c;
-};
-
-static void share(void *ctx, int ith, int nth)
-{
-    struct shared_call *s = ctx;
-    co_call c = s->c;
-
-    CHECK(nth == c.nth, "%d threads", nth);
-    c.ith = ith;
-    s->fn(&c);
-}
-
 /* With a team its threads make the call; without one, nth shares are computed one after the other. */
 static void call_by(co_team *team, const co_kernels *k, co_op op, const co_attr *attr, const co_run *run,
                     const co_arg *in, int n_in, const co_arg *out, int n_out, int nth, bool add)
@@ -219,11 +204,7 @@ static void call_by(co_team *team, const co_kernels *k, co_op op, const co_attr 
     c.scratch = need ? aligned_alloc(64, (need + 63) & ~(size_t)63) : NULL;
     if (need)
         memset(c.scratch, 0xff, need);
-    if (team)
-        co_team_run(team, nth, share, &(struct shared_call){k->row[op].fn, c});
-    else
-        for (c.ith = 0; c.ith < nth; c.ith++)
-            k->row[op].fn(&c);
+    co_kernel_run(&k->row[op], &c, team, nth);
     free(c.scratch);
 }
 

@@ -83,8 +83,7 @@ static inline void simd_run(const co_kernels *k, simd_case *t, int nth)
     char *mem = co_alloc(size + 64 + SIMD_GUARD), *scratch = mem + (64 - (uintptr_t)mem % 64) % 64;
     memset(scratch, 0xa5, size + SIMD_GUARD);
     c.scratch = scratch;
-    for (c.ith = nth - 1; c.ith >= 0; c.ith--)
-        row->fn(&c);
+    co_kernel_run(row, &c, NULL, nth);
     for (int b = 0; b < SIMD_GUARD; b++) {
         CHECK((uint8_t)scratch[size + (size_t)b] == 0xa5, "%s writes past its scratch", co_op_name(t->op));
         for (int i = 0; i < t->n_out; i++)

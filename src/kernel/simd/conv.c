@@ -13,7 +13,8 @@
  *
  * Threads divide the images or the rows of C (CONV2D, DX), the columns or the rows of C (DW), and each pads and
  * packs what it reads. What they do not divide is packed by every thread, so they divide whatever leaves less
- * to pack twice: A if there are many columns, B if there are many rows.
+ * to pack twice: A if there are many columns, B if there are many rows. The faster ways of winograd.c and
+ * conv_small.c prepare together what all threads read (kernel.h, prepare).
  */
 #include "kernel/simd/simd_int.h"
 
@@ -90,13 +91,18 @@ static share share_of(const co_call *c, int64_t images, int64_t rows, bool few_c
     return s;
 }
 
-/* By Winograd's algorithm, every thread transforms the tiles if they divide rows, the weights if they divide
- * images. */
-static share win_share_of(const co_call *c, const geom *g, int64_t rows)
+/* A call's scratch: first what its threads share, then each thread's own. */
+static size_t spaces_bytes(const co_call *c, spaces s)
 {
-    int64_t tiles = g->n * ((g->h + 1) / 2) * ((g->w + 1) / 2);
+    return s.shared.used + s.own.used * (size_t)call_threads(c);
+}
 
-    return share_of(c, g->n, rows, tiles <= 2 * rows);
+static spaces spaces_of(const co_call *c, spaces used)
+{
+    char *base = c->scratch;
+
+    return (spaces){.shared = {.base = base},
+                    .own = {.base = base + used.shared.used + used.own.used * (size_t)c->ith}};
 }
 
 /* ---- forward ---- */
@@ -131,9 +137,9 @@ static size_t conv2d_scratch(const co_call *c)
     geom g = fwd_geom(c);
     space s = {0};
     if (win_fits(&g))
-        return win_scratch(&g) * (size_t)call_threads(c);
+        return spaces_bytes(c, win_scratch(&g));
     if (small_fits(&g))
-        return small_scratch(&g, false) * (size_t)call_threads(c);
+        return spaces_bytes(c, small_scratch(&g, false, call_threads(c)));
     fwd_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -143,25 +149,48 @@ static space own_space(const co_call *c, size_t each)
     return (space){.base = (char *)c->scratch + each * (size_t)c->ith};
 }
 
+static win_part fwd_win(const co_call *c)
+{
+    const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
+
+    return (win_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, c->ith, call_threads(c)};
+}
+
+static small_part fwd_small(const co_call *c)
+{
+    const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
+
+    return (small_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, c->ith, call_threads(c)};
+}
+
+static void conv2d_prepare(const co_call *c)
+{
+    geom g = fwd_geom(c);
+    win_part win = fwd_win(c);
+    small_part small = fwd_small(c);
+
+    if (win_fits(&g))
+        win_prepare(&g, &win, spaces_of(c, win_scratch(&g)));
+    else if (small_fits(&g))
+        small_prepare(&g, &small, spaces_of(c, small_scratch(&g, false, small.nth)));
+}
+
 static void conv2d(const co_call *c)
 {
     geom g = fwd_geom(c);
-    space s = own_space(c, conv2d_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g)) {
-        share own = win_share_of(c, &g, g.o);
-        const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
-        win_run(&g,
-                &(win_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, own.i0, own.i1, own.r0, own.r1},
-                s);
+        if (c->nth <= 1)
+            conv2d_prepare(c);
+        win_part part = fwd_win(c);
+        win_run(&g, &part, spaces_of(c, win_scratch(&g)));
         return;
     }
     if (small_fits(&g)) {
-        int64_t r0, r1;
-        co_share(g.o, c->ith, c->nth, &r0, &r1);
-        const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
-        small_run(&g, &(small_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, r0, r1}, s);
+        small_part part = fwd_small(c);
+        small_run(&g, &part, spaces_of(c, small_scratch(&g, false, part.nth)));
         return;
     }
+    space s = own_space(c, conv2d_scratch(c) / (size_t)call_threads(c));
     fwd f = fwd_plan(&g, &s);
     const float *x = c->in[0].p; /* [N,C,H,W] */
     float *y = c->out[0].p;      /* [N,O,OH,OW] */
@@ -272,10 +301,10 @@ static size_t conv2d_dx_scratch(const co_call *c)
     space s = {0};
     if (win_fits(&g)) {
         geom turned = turn(g);
-        return win_scratch(&turned) * (size_t)call_threads(c);
+        return spaces_bytes(c, win_scratch(&turned));
     }
     if (small_fits(&g))
-        return small_scratch(&g, true) * (size_t)call_threads(c);
+        return spaces_bytes(c, small_scratch(&g, true, call_threads(c)));
     back_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -299,24 +328,45 @@ static void back_phase(const geom *g, const back *b, gemm *m, phase ph, phase pw
     gemm_run(&one, b->gemm, 0, 1);
 }
 
+static win_part back_win(const co_call *c)
+{
+    return (win_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, c->ith, call_threads(c)};
+}
+
+static small_part back_small(const co_call *c)
+{
+    return (small_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, c->ith, call_threads(c)};
+}
+
+static void conv2d_dx_prepare(const co_call *c)
+{
+    geom g = back_geom(c), turned = turn(g);
+    win_part win = back_win(c);
+    small_part small = back_small(c);
+
+    if (win_fits(&g))
+        win_prepare(&turned, &win, spaces_of(c, win_scratch(&turned)));
+    else if (small_fits(&g))
+        small_prepare(&g, &small, spaces_of(c, small_scratch(&g, true, small.nth)));
+}
+
 static void conv2d_dx(const co_call *c)
 {
     geom g = back_geom(c);
-    space s = own_space(c, conv2d_dx_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g)) {
         geom turned = turn(g);
-        share own = win_share_of(c, &g, g.c);
-        win_run(&turned,
-                &(win_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, own.i0, own.i1, own.r0, own.r1},
-                s);
+        if (c->nth <= 1)
+            conv2d_dx_prepare(c);
+        win_part part = back_win(c);
+        win_run(&turned, &part, spaces_of(c, win_scratch(&turned)));
         return;
     }
     if (small_fits(&g)) {
-        int64_t r0, r1;
-        co_share(g.c, c->ith, c->nth, &r0, &r1);
-        small_run(&g, &(small_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, r0, r1}, s);
+        small_part part = back_small(c);
+        small_run(&g, &part, spaces_of(c, small_scratch(&g, true, part.nth)));
         return;
     }
+    space s = own_space(c, conv2d_dx_scratch(c) / (size_t)call_threads(c));
     back b = back_plan(&g, &s);
     const float *dy = c->in[0].p; /* [N,O,OH,OW] */
     float *dx = c->out[0].p;      /* [N,C,H,W] */
@@ -374,9 +424,9 @@ static size_t conv2d_dw_scratch(const co_call *c)
     geom g = wgrad_geom(c);
     space s = {0};
     if (win_fits(&g))
-        return win_dw_scratch(&g) * (size_t)call_threads(c);
+        return spaces_bytes(c, win_dw_scratch(&g));
     if (small_dw_fits(&g))
-        return small_dw_scratch(&g) * (size_t)call_threads(c);
+        return spaces_bytes(c, small_dw_scratch(&g));
     wgrad_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -410,16 +460,36 @@ static dw_share dw_share_of(const co_call *c, const geom *g)
     return s;
 }
 
+static dw_part dw_part_of(const co_call *c)
+{
+    return (dw_part){c->in[0].p, c->in[1].p, c->out[0].p, c->add, c->ith, call_threads(c)};
+}
+
+static void conv2d_dw_prepare(const co_call *c)
+{
+    geom g = wgrad_geom(c);
+    dw_part part = dw_part_of(c);
+
+    if (win_fits(&g))
+        win_dw_prepare(&g, &part, spaces_of(c, win_dw_scratch(&g)));
+    else if (small_dw_fits(&g))
+        small_dw_prepare(&g, &part, spaces_of(c, small_dw_scratch(&g)));
+}
+
 static void conv2d_dw(const co_call *c)
 {
     geom g = wgrad_geom(c);
-    space s = own_space(c, conv2d_dw_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g) || small_dw_fits(&g)) {
-        dw_part part = {.dy = c->in[0].p, .x = c->in[1].p, .dw = c->out[0].p, .add = c->add};
-        co_share(g.o, c->ith, c->nth, &part.r0, &part.r1);
-        (win_fits(&g) ? win_dw : small_dw)(&g, &part, s);
+        dw_part part = dw_part_of(c);
+        if (c->nth <= 1)
+            conv2d_dw_prepare(c);
+        if (win_fits(&g))
+            win_dw(&g, &part, spaces_of(c, win_dw_scratch(&g)));
+        else
+            small_dw(&g, &part, spaces_of(c, small_dw_scratch(&g)));
         return;
     }
+    space s = own_space(c, conv2d_dw_scratch(c) / (size_t)call_threads(c));
     wgrad f = wgrad_plan(&g, &s);
     const float *dy = c->in[0].p; /* [N,O,OH,OW] */
     const float *x = c->in[1].p;  /* [N,C,H,W] */
@@ -461,7 +531,8 @@ static void conv2d_dw(const co_call *c)
 
 void rows_conv(co_kernels *k)
 {
-    k->row[CO_OP_CONV2D] = (co_kernel_row){conv2d, conv2d_scratch};
-    k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch};
-    k->row[CO_OP_CONV2D_DW] = (co_kernel_row){conv2d_dw, conv2d_dw_scratch, conv2d_dw_adds};
+    k->row[CO_OP_CONV2D] = (co_kernel_row){conv2d, conv2d_scratch, .prepare = conv2d_prepare};
+    k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch, .prepare = conv2d_dx_prepare};
+    k->row[CO_OP_CONV2D_DW] =
+        (co_kernel_row){conv2d_dw, conv2d_dw_scratch, conv2d_dw_adds, .prepare = conv2d_dw_prepare};
 }

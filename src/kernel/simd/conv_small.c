@@ -6,6 +6,9 @@
  * over all images, are a matrix product of their own, whose k runs over (channel, taps of the class). Weights
  * are packed once with all taps; each class picks its own rows of them (gemm_picked).
  *
+ * Threads divide the rows of the output, and all read all columns. So they first pack the columns together, each its
+ * own slivers of the whole k, if they are not too large; one thread packs block by block, into its cache.
+ *
  * The chain of a pixel is that of conv.c without its zeros. A zero times a finite weight changes no bit of
  * the chain, so neither does leaving it out.
  */
@@ -14,6 +17,7 @@
 #include <string.h>
 
 enum { TAPS_MOST = 8, SIDE_MOST = 8, CLASSES_MOST = SIDE_MOST };
+enum { WHOLE_MOST = 4 << 20 }; /* floats of columns that threads pack together */
 
 /* Along one axis: positions of the output that have the same taps. */
 typedef struct axis_class {
@@ -104,13 +108,14 @@ typedef struct small {
     int64_t channels, rows, sh, sw, oh, ow; /* source channels, all output channels */
     int64_t taps, block;                    /* kh * kw; channels in a block of k */
     axis y, x;
-    int64_t slivers;
-    float *a, *b, *sums;   /* one sliver of rows; columns of a class; [sliver][row][NR] */
-    int32_t *wk, *tk, *ta; /* where w's k lies; a class's k in the source; its rows in a sliver of A */
-    int32_t *col;          /* [class][column] */
+    int64_t slivers, b_step; /* of columns; floats of a sliver in a block of k */
+    bool whole;              /* b holds all blocks, and is of all threads */
+    float *a, *b, *sums;     /* one sliver of rows; columns of a class; [sliver][row][NR] */
+    int32_t *wk, *tk, *ta;   /* where w's k lies; a class's k in the source; its rows in a sliver of A */
+    int32_t *col;            /* [class][column] */
 } small;
 
-static small small_plan(const geom *g, bool back, space *s)
+static small small_plan(const geom *g, bool back, int nth, spaces *s)
 {
     small p = {.channels = back ? g->o : g->c, .rows = back ? g->c : g->o, .taps = g->kh * g->kw};
 
@@ -122,22 +127,25 @@ static small small_plan(const geom *g, bool back, space *s)
     for (int i = 0; i < p.y.n; i++)
         for (int j = 0; j < p.x.n; j++)
             p.slivers += (g->n * p.y.c[i].n * p.x.c[j].n + NR - 1) / NR;
-    p.a = take(s, p.block * p.taps * MR + VW, sizeof(float));
-    p.b = take(s, p.slivers * p.block * p.taps * NR, sizeof(float));
-    p.sums = take(s, p.slivers * p.rows * NR, sizeof(float));
-    p.wk = take(s, p.channels * p.taps, sizeof(int32_t));
-    p.tk = take(s, p.y.n * p.x.n * p.channels * p.taps, sizeof(int32_t));
-    p.ta = take(s, p.y.n * p.x.n * p.block * p.taps, sizeof(int32_t));
-    p.col = take(s, g->n * p.oh * p.ow, sizeof(int32_t));
+    p.b_step = p.block * p.taps * NR;
+    int64_t blocks = (p.channels + p.block - 1) / p.block;
+    p.whole = nth > 1 && blocks * p.slivers * p.b_step <= WHOLE_MOST;
+    p.b = take(p.whole ? &s->shared : &s->own, (p.whole ? blocks : 1) * p.slivers * p.b_step, sizeof(float));
+    p.a = take(&s->own, p.block * p.taps * MR + VW, sizeof(float));
+    p.sums = take(&s->own, p.slivers * p.rows * NR, sizeof(float));
+    p.wk = take(&s->own, p.channels * p.taps, sizeof(int32_t));
+    p.tk = take(&s->own, p.y.n * p.x.n * p.channels * p.taps, sizeof(int32_t));
+    p.ta = take(&s->own, p.y.n * p.x.n * p.block * p.taps, sizeof(int32_t));
+    p.col = take(&s->own, g->n * p.oh * p.ow, sizeof(int32_t));
     return p;
 }
 
-size_t small_scratch(const geom *g, bool back)
+spaces small_scratch(const geom *g, bool back, int nth)
 {
-    space s = {0};
+    spaces s = {0};
 
-    small_plan(g, back, &s);
-    return s.used;
+    small_plan(g, back, nth, &s);
+    return s;
 }
 
 /* A class of pixels: rows of class i, columns of class j. */
@@ -174,7 +182,17 @@ typedef struct work {
     const small_part *part;
     int64_t c0, n;  /* channels of this block */
     int64_t row, m; /* rows of this sliver of A */
+    int64_t r0, r1; /* this thread's rows of the output */
+    int64_t s0, s1; /* the slivers of columns that it packs */
 } work;
+
+/* A sliver of columns in the block that w is at. */
+static float *columns_at(const work *w, int64_t sliver)
+{
+    int64_t block = w->p->whole ? w->c0 / w->p->block : 0;
+
+    return w->p->b + (block * w->p->slivers + sliver) * w->p->b_step;
+}
 
 static void fill_tables(void *ctx, const pixels *c, int64_t sliver)
 {
@@ -201,8 +219,9 @@ static void pack_columns(void *ctx, const pixels *c, int64_t sliver)
     gemm_side side = {.p = w->part->in, .ti = c->col, .tk = c->tk, .rising = !w->part->back};
 
     for (int64_t j = 0; j < c->columns && c->taps; j += NR, sliver++)
-        gemm_pack_b(w->p->b + sliver * w->p->block * w->p->taps * NR, &side, j,
-                    c->columns - j < NR ? c->columns - j : NR, w->c0 * c->taps, w->n * c->taps);
+        if (sliver >= w->s0 && sliver < w->s1)
+            gemm_pack_b(columns_at(w, sliver), &side, j, c->columns - j < NR ? c->columns - j : NR,
+                        w->c0 * c->taps, w->n * c->taps);
 }
 
 static void add_products(void *ctx, const pixels *c, int64_t sliver)
@@ -211,7 +230,7 @@ static void add_products(void *ctx, const pixels *c, int64_t sliver)
     const small *p = w->p;
 
     for (int64_t j = 0; j < c->columns && c->taps; j += NR, sliver++)
-        gemm_picked(p->a, c->ta, p->b + sliver * p->block * p->taps * NR, w->n * c->taps,
+        gemm_picked(p->a, c->ta, columns_at(w, sliver), w->n * c->taps,
                     p->sums + (sliver * p->rows + w->row) * NR, w->m);
 }
 
@@ -226,7 +245,7 @@ static void give_out(void *ctx, const pixels *c, int64_t sliver)
             for (int j = 0; j < c->x->n; j++, column++) {
                 const float *from = p->sums + (sliver + column / NR) * p->rows * NR + column % NR;
                 float *to = w->part->out + n * p->rows * pixels_of + c->y->at[i] * p->ow + c->x->at[j];
-                for (int64_t r = w->part->r0; r < w->part->r1; r++)
+                for (int64_t r = w->r0; r < w->r1; r++)
                     to[r * pixels_of] = w->part->bias ? from[r * NR] + w->part->bias[r] : from[r * NR];
             }
 }
@@ -234,10 +253,11 @@ static void give_out(void *ctx, const pixels *c, int64_t sliver)
 /* One block of k: columns are packed once, rows sliver by sliver. */
 static void one_block(work *w, const gemm_side *weights)
 {
-    gemm_deal d = gemm_deal_rows(w->part->r1 - w->part->r0);
+    gemm_deal d = gemm_deal_rows(w->r1 - w->r0);
 
-    each_class(w->g, w->p, pack_columns, w);
-    w->row = w->part->r0;
+    if (!w->p->whole)
+        each_class(w->g, w->p, pack_columns, w);
+    w->row = w->r0;
     for (int64_t s = 0; s < d.n; s++) {
         w->m = d.rows + (s < d.longer);
         gemm_pack_a(w->p->a, weights, w->row, w->m, w->c0 * w->p->taps, w->n * w->p->taps);
@@ -246,22 +266,46 @@ static void one_block(work *w, const gemm_side *weights)
     }
 }
 
-void small_run(const geom *g, const small_part *part, space s)
+static void next_block(work *w, int64_t c0)
 {
-    small p = small_plan(g, part->back, &s);
+    w->c0 = c0;
+    w->n = w->p->channels - c0 < w->p->block ? w->p->channels - c0 : w->p->block;
+}
+
+/* The tables stay in this thread's scratch, for small_run. */
+void small_prepare(const geom *g, const small_part *part, spaces s)
+{
+    small p = small_plan(g, part->back, part->nth, &s);
     work w = {.g = g, .p = &p, .part = part};
+
+    if (!p.whole)
+        return;
+    co_share(p.slivers, part->ith, part->nth, &w.s0, &w.s1);
+    each_class(g, &p, fill_tables, &w);
+    for (int64_t c0 = 0; c0 < p.channels; c0 += p.block) {
+        next_block(&w, c0);
+        each_class(g, &p, pack_columns, &w);
+    }
+}
+
+void small_run(const geom *g, const small_part *part, spaces s)
+{
+    small p = small_plan(g, part->back, part->nth, &s);
+    work w = {.g = g, .p = &p, .part = part, .s1 = p.slivers};
     int64_t taps = p.taps;
     gemm_side weights = part->back ? (gemm_side){.p = part->w, .si = taps, .tk = p.wk, .rising = true}
                                    : (gemm_side){.p = part->w, .si = g->c * taps, .sk = 1};
 
-    if (part->r1 <= part->r0)
+    co_share(p.rows, part->ith, part->nth, &w.r0, &w.r1);
+    if (w.r1 <= w.r0)
         return;
     for (int64_t k = 0; k < p.channels * taps; k++)
         p.wk[k] = (int32_t)(k / taps * g->c * taps + k % taps);
-    each_class(g, &p, fill_tables, &w);
+    if (!p.whole)
+        each_class(g, &p, fill_tables, &w);
     memset(p.sums, 0, (size_t)(p.slivers * p.rows * NR) * sizeof *p.sums);
-    for (w.c0 = 0; w.c0 < p.channels; w.c0 += p.block) {
-        w.n = p.channels - w.c0 < p.block ? p.channels - w.c0 : p.block;
+    for (int64_t c0 = 0; c0 < p.channels; c0 += p.block) {
+        next_block(&w, c0);
         one_block(&w, &weights);
     }
     each_class(g, &p, give_out, &w);

@@ -18,33 +18,34 @@ bool small_dw_fits(const geom *g)
 
 typedef struct small_dw_plan {
     int64_t taps, positions, sources; /* of dy, of x, over all images */
-    float *a, *b;                     /* [sliver of rows][position][MR], [sliver of channels][source][NR] */
+    float *a;                         /* [sliver of rows][position][MR] */
+    float *b;                         /* of all threads: [sliver of channels][source][NR] */
     float *sums;                      /* [tap][MR][NR] */
     int32_t *at_y, *at_x;             /* where position and source lie, from row or channel 0 */
     int32_t *ta, *tb, *n; /* [tap][]: its positions and sources as offsets in slivers; [tap]: how many */
 } small_dw_plan;
 
-static small_dw_plan plan_of(const geom *g, space *s)
+static small_dw_plan plan_of(const geom *g, spaces *s)
 {
     small_dw_plan p = {.taps = g->kh * g->kw, .positions = g->n * g->oh * g->ow, .sources = g->n * g->h * g->w};
 
-    p.a = take(s, gemm_deal_rows(g->o).n * p.positions * MR + VW, sizeof(float));
-    p.b = take(s, (g->c + NR - 1) / NR * p.sources * NR, sizeof(float));
-    p.sums = take(s, p.taps * MR * NR, sizeof(float));
-    p.at_y = take(s, p.positions, sizeof(int32_t));
-    p.at_x = take(s, p.sources, sizeof(int32_t));
-    p.ta = take(s, p.taps * p.positions, sizeof(int32_t));
-    p.tb = take(s, p.taps * p.positions, sizeof(int32_t));
-    p.n = take(s, p.taps, sizeof(int32_t));
+    p.a = take(&s->own, gemm_deal_rows(g->o).n * p.positions * MR + VW, sizeof(float));
+    p.b = take(&s->shared, (g->c + NR - 1) / NR * p.sources * NR, sizeof(float));
+    p.sums = take(&s->own, p.taps * MR * NR, sizeof(float));
+    p.at_y = take(&s->own, p.positions, sizeof(int32_t));
+    p.at_x = take(&s->own, p.sources, sizeof(int32_t));
+    p.ta = take(&s->own, p.taps * p.positions, sizeof(int32_t));
+    p.tb = take(&s->own, p.taps * p.positions, sizeof(int32_t));
+    p.n = take(&s->own, p.taps, sizeof(int32_t));
     return p;
 }
 
-size_t small_dw_scratch(const geom *g)
+spaces small_dw_scratch(const geom *g)
 {
-    space s = {0};
+    spaces s = {0};
 
     plan_of(g, &s);
-    return s.used;
+    return s;
 }
 
 static void list_positions(int32_t *at, int64_t images, int64_t channels, int64_t pixels)
@@ -72,35 +73,45 @@ static void list_tap(const geom *g, const small_dw_plan *p, int64_t kh, int64_t 
     p->n[tap] = (int32_t)n;
 }
 
-static void pack(const geom *g, const small_dw_plan *p, const float *dy, const float *x, int64_t r0, int64_t r1)
+/* Packs this thread's slivers of channels. */
+void small_dw_prepare(const geom *g, const dw_part *part, spaces s)
+{
+    small_dw_plan p = plan_of(g, &s);
+    gemm_side channels = {.p = part->x, .si = g->h * g->w, .tk = p.at_x, .rising = true};
+    int64_t s0, s1;
+
+    co_share((g->c + NR - 1) / NR, part->ith, part->nth, &s0, &s1);
+    list_positions(p.at_x, g->n, g->c, g->h * g->w);
+    for (int64_t c = s0 * NR; c < g->c && c < s1 * NR; c += NR)
+        gemm_pack_b(p.b + c * p.sources, &channels, c, g->c - c < NR ? g->c - c : NR, 0, p.sources);
+}
+
+static void pack_rows(const geom *g, const small_dw_plan *p, const float *dy, int64_t r0, int64_t r1)
 {
     gemm_side rows = {.p = dy, .si = g->oh * g->ow, .tk = p->at_y, .rising = true};
-    gemm_side channels = {.p = x, .si = g->h * g->w, .tk = p->at_x, .rising = true};
     gemm_deal d = gemm_deal_rows(r1 - r0);
 
     list_positions(p->at_y, g->n, g->o, g->oh * g->ow);
-    list_positions(p->at_x, g->n, g->c, g->h * g->w);
     for (int64_t s = 0, r = r0; s < d.n; s++) {
         int64_t m = d.rows + (s < d.longer);
         gemm_pack_a(p->a + s * p->positions * MR, &rows, r, m, 0, p->positions);
         r += m;
     }
-    for (int64_t c = 0; c < g->c; c += NR)
-        gemm_pack_b(p->b + c * p->sources, &channels, c, g->c - c < NR ? g->c - c : NR, 0, p->sources);
 }
 
-void small_dw(const geom *g, const dw_part *part, space s)
+void small_dw(const geom *g, const dw_part *part, spaces s)
 {
     small_dw_plan p = plan_of(g, &s);
-    int64_t r0 = part->r0, r1 = part->r1;
+    int64_t r0, r1;
 
+    co_share(g->o, part->ith, part->nth, &r0, &r1);
     if (r1 <= r0)
         return;
     gemm_deal d = gemm_deal_rows(r1 - r0);
     for (int64_t kh = 0; kh < g->kh; kh++)
         for (int64_t kw = 0; kw < g->kw; kw++)
             list_tap(g, &p, kh, kw);
-    pack(g, &p, part->dy, part->x, r0, r1);
+    pack_rows(g, &p, part->dy, r0, r1);
     for (int64_t sliver = 0, r = r0; sliver < d.n; sliver++) {
         int64_t m = d.rows + (sliver < d.longer);
         for (int64_t c = 0; c < g->c; c += NR) {

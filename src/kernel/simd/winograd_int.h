@@ -6,6 +6,13 @@
 
 enum { XI = 16 }; /* places of a tile */
 
+/* Which of them a transform makes: all, or those of two of a tile's four rows. */
+typedef enum { WIN_WHOLE, WIN_UPPER, WIN_LOWER } win_half;
+static inline int64_t places_of(win_half half)
+{
+    return half == WIN_WHOLE ? XI : XI / 2;
+}
+
 /* Tiles of an image, and the four planes that the image is split into. */
 typedef struct grid {
     int64_t th, tw;         /* tiles */
@@ -33,6 +40,7 @@ typedef struct tiles {
     const grid *t;
     const float *planes;
     int64_t channels, stride, first, n;
+    win_half half; /* of the places: xi counts from the first of them */
 } tiles;
 
 /* Splits `channels` images of h x w. Borders, and what lies past an odd size, are not written: they must be zero. */

@@ -67,9 +67,14 @@ ALWAYS_INLINE vf load_lanes(const float *p, const lanes *l, lanes_kind kind)
 
 /* --- transforms ----------------------------------------------------------------------------------------- */
 
+ALWAYS_INLINE bool is_in(int row, win_half half)
+{
+    return half == WIN_WHOLE || (half == WIN_UPPER) == (row < 2);
+}
+
 /* Bt d B of VW tiles of one channel: u + xi * step. */
 ALWAYS_INLINE void input_tile(float *u, int64_t step, const float *p, const grid *t, const lanes *l,
-                              lanes_kind kind)
+                              lanes_kind kind, win_half half)
 {
     int64_t plane = t->ph * t->pw;
     vf r[4][4];
@@ -83,16 +88,19 @@ ALWAYS_INLINE void input_tile(float *u, int64_t step, const float *p, const grid
     }
     UNROLL for (int i = 0; i < 4; i++)
     {
-        v_store(u + (4 * i + 0) * step, r[i][0] - r[i][2]);
-        v_store(u + (4 * i + 1) * step, r[i][1] + r[i][2]);
-        v_store(u + (4 * i + 2) * step, r[i][2] - r[i][1]);
-        v_store(u + (4 * i + 3) * step, r[i][1] - r[i][3]);
+        float *to = u + 4 * (half == WIN_LOWER ? i - 2 : i) * step;
+        if (!is_in(i, half))
+            continue;
+        v_store(to, r[i][0] - r[i][2]);
+        v_store(to + step, r[i][1] + r[i][2]);
+        v_store(to + 2 * step, r[i][2] - r[i][1]);
+        v_store(to + 3 * step, r[i][1] - r[i][3]);
     }
 }
 
 /* A dY At of VW tiles of one channel. */
 ALWAYS_INLINE void dy_tile(float *z, int64_t step, const float *p, const grid *t, const lanes *l,
-                           lanes_kind kind)
+                           lanes_kind kind, win_half half)
 {
     int64_t plane = t->ph * t->pw;
     vf r[4][2];
@@ -104,38 +112,51 @@ ALWAYS_INLINE void dy_tile(float *z, int64_t step, const float *p, const grid *t
     }
     UNROLL for (int i = 0; i < 4; i++)
     {
-        v_store(z + (4 * i + 0) * step, r[i][0]);
-        v_store(z + (4 * i + 1) * step, r[i][0] + r[i][1]);
-        v_store(z + (4 * i + 2) * step, r[i][0] - r[i][1]);
-        v_store(z + (4 * i + 3) * step, v_zero() - r[i][1]);
+        float *to = z + 4 * (half == WIN_LOWER ? i - 2 : i) * step;
+        if (!is_in(i, half))
+            continue;
+        v_store(to, r[i][0]);
+        v_store(to + step, r[i][0] + r[i][1]);
+        v_store(to + 2 * step, r[i][0] - r[i][1]);
+        v_store(to + 3 * step, v_zero() - r[i][1]);
     }
 }
 
 typedef void tile_fn(float *out, int64_t step, const float *p, const grid *t, const lanes *l);
-#define TILE_FN(name, tile, kind)                                                                            \
+#define TILE_FN(name, tile, kind, half)                                                                      \
     static void name(float *out, int64_t step, const float *p, const grid *t, const lanes *l)                \
     {                                                                                                        \
-        tile(out, step, p, t, l, kind);                                                                      \
+        tile(out, step, p, t, l, kind, half);                                                                \
     }
-TILE_FN(input_run, input_tile, LANES_RUN)
-TILE_FN(input_halves, input_tile, LANES_HALVES)
-TILE_FN(input_any, input_tile, LANES_ANY)
-TILE_FN(dy_run, dy_tile, LANES_RUN)
-TILE_FN(dy_halves, dy_tile, LANES_HALVES)
-TILE_FN(dy_any, dy_tile, LANES_ANY)
+#define TILE_FNS(name, tile, half)                                                                           \
+    TILE_FN(name##_run, tile, LANES_RUN, half)                                                               \
+    TILE_FN(name##_halves, tile, LANES_HALVES, half)                                                         \
+    TILE_FN(name##_any, tile, LANES_ANY, half)
+TILE_FNS(input, input_tile, WIN_WHOLE)
+TILE_FNS(input_upper, input_tile, WIN_UPPER)
+TILE_FNS(input_lower, input_tile, WIN_LOWER)
+TILE_FNS(dy, dy_tile, WIN_WHOLE)
+TILE_FNS(dy_upper, dy_tile, WIN_UPPER)
+TILE_FNS(dy_lower, dy_tile, WIN_LOWER)
 
-static tile_fn *tile_for(const grid *t, lanes_kind kind)
+static tile_fn *tile_for(const tiles *in, lanes_kind kind)
 {
-    static tile_fn *const by_kind[2][3] = {{dy_run, dy_halves, dy_any}, {input_run, input_halves, input_any}};
+#define KINDS(name)                                                                                          \
+    {                                                                                                        \
+        name##_run, name##_halves, name##_any                                                                \
+    }
+    static tile_fn *const by_kind[2][3][3] = {{KINDS(dy), KINDS(dy_upper), KINDS(dy_lower)},
+                                              {KINDS(input), KINDS(input_upper), KINDS(input_lower)}};
+#undef KINDS
 
-    return by_kind[t->border][kind];
+    return by_kind[in->t->border][in->half][kind];
 }
 
 void win_input(float *u, int64_t step, const tiles *in)
 {
     for (int64_t i = 0; i < round_to(in->n, NR); i += VW) {
         lanes l = lanes_of(in->t, in->stride, in->first + i, in->first + in->n);
-        tile_fn *fn = tile_for(in->t, l.kind);
+        tile_fn *fn = tile_for(in, l.kind);
         float *out = u + i / NR * NR * in->channels + i % NR;
         for (int64_t c = 0; c < in->channels; c++)
             fn(out + c * NR, step, in->planes + c * in->t->planes, in->t, &l);
@@ -148,11 +169,11 @@ static void turn_block(float *out, int64_t step, int64_t width, const tiles *in,
                        int64_t n)
 {
     float buf[XI * VW * VW];
-    tile_fn *fn = tile_for(in->t, l->kind);
+    tile_fn *fn = tile_for(in, l->kind);
 
     for (int64_t i = 0; i < n; i++)
         fn(buf + i * VW, VW * VW, in->planes + (c + i) * in->t->planes, in->t, l);
-    for (int64_t xi = 0; xi < XI; xi++) {
+    for (int64_t xi = 0; xi < places_of(in->half); xi++) {
         const float *row[VW];
         vf r[VW];
         for (int64_t i = 0; i < VW; i++)
