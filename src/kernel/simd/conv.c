@@ -450,9 +450,34 @@ static void conv2d_dw(const co_call *c)
     } while (i < g.n);
 }
 
+/* ---- which of them computes a call ---- */
+
+static const char *algorithm(const geom *g, bool small)
+{
+    return win_fits(g) ? "winograd" : small ? "small" : "product";
+}
+
+static const char *conv2d_algorithm(const co_call *c)
+{
+    geom g = fwd_geom(c);
+    return algorithm(&g, small_fits(&g));
+}
+
+static const char *conv2d_dx_algorithm(const co_call *c)
+{
+    geom g = back_geom(c);
+    return algorithm(&g, small_fits(&g));
+}
+
+static const char *conv2d_dw_algorithm(const co_call *c)
+{
+    geom g = wgrad_geom(c);
+    return algorithm(&g, small_dw_fits(&g));
+}
+
 void rows_conv(co_kernels *k)
 {
-    k->row[CO_OP_CONV2D] = (co_kernel_row){conv2d, conv2d_scratch};
-    k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch};
-    k->row[CO_OP_CONV2D_DW] = (co_kernel_row){conv2d_dw, conv2d_dw_scratch};
+    k->row[CO_OP_CONV2D] = (co_kernel_row){conv2d, conv2d_scratch, .algorithm = conv2d_algorithm};
+    k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch, .algorithm = conv2d_dx_algorithm};
+    k->row[CO_OP_CONV2D_DW] = (co_kernel_row){conv2d_dw, conv2d_dw_scratch, .algorithm = conv2d_dw_algorithm};
 }
