@@ -56,7 +56,8 @@ COHORT := $(if $(filter release,$(V)),build/cohort,$(B)/cohort)
 say = $(if $(VERBOSE),,@echo '$(1) $(2)';)
 TESTS  := $(B)/tests
 
-.PHONY: all setup demo test tests check check-long bench fmt install uninstall clean layers format warnings fuzz model
+.PHONY: all setup demo test tests check check-long bench fmt install uninstall clean layers format warnings fuzz model \
+        instructions
 all: $(COHORT)
 
 setup:
@@ -140,12 +141,17 @@ warnings:
 model:
 	@tools/setup spin
 	tools/model
+# Instructions of the kernels in a step of small models, by compiler, within 2 % of what is recorded.
+instructions: $(COHORT)
+	@tools/setup valgrind
+	$(COHORT) bench instructions --compare tests/golden/instructions.json
 check:
-	@tools/setup clang clang-format libclang-rt-14-dev strace iproute2 $$(tools/daemons)
-	@$(MAKE) --no-print-directory layers format model warnings test
+	@tools/setup clang clang-format libclang-rt-14-dev strace iproute2 valgrind $$(tools/daemons)
+	@$(MAKE) --no-print-directory layers format model warnings test instructions
 	$(MAKE) --no-print-directory -j$(JOBS) V=asan all tests && build/asan/tests
 	$(MAKE) --no-print-directory -j$(JOBS) V=tsan all tests && build/tsan/tests -k tsan
 	$(MAKE) --no-print-directory -j$(JOBS) V=clang all tests && build/clang/tests
+	$(MAKE) --no-print-directory V=clang instructions
 	tools/top-length
 check-long: check
 	tools/check-long

@@ -7,40 +7,16 @@
  *
  *     {"task":"matmul 512x512x512","peak_gflops":98.1,"ours_gflops":80.2,"fraction":0.817}
  */
-#include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "bench/peak.h"
 #include "kernel/kernel.h"
 
 enum { ROUNDS = 7 };
-
-#define CHAINS 12
-
-__attribute__((target("avx2,fma"), noinline)) static double peak_flops(int64_t loops)
-{
-    __m256 s[CHAINS], a = _mm256_set1_ps(0.5f), b = _mm256_set1_ps(0.25f);
-    for (int i = 0; i < CHAINS; i++)
-        s[i] = _mm256_set1_ps((float)i);
-    for (int64_t k = 0; k < loops; k++) {
-        s[0] = _mm256_fmadd_ps(s[0], a, b), s[1] = _mm256_fmadd_ps(s[1], a, b);
-        s[2] = _mm256_fmadd_ps(s[2], a, b), s[3] = _mm256_fmadd_ps(s[3], a, b);
-        s[4] = _mm256_fmadd_ps(s[4], a, b), s[5] = _mm256_fmadd_ps(s[5], a, b);
-        s[6] = _mm256_fmadd_ps(s[6], a, b), s[7] = _mm256_fmadd_ps(s[7], a, b);
-        s[8] = _mm256_fmadd_ps(s[8], a, b), s[9] = _mm256_fmadd_ps(s[9], a, b);
-        s[10] = _mm256_fmadd_ps(s[10], a, b), s[11] = _mm256_fmadd_ps(s[11], a, b);
-    }
-    float out[8];
-    volatile float sink = 0;
-    for (int i = 0; i < CHAINS; i++) {
-        _mm256_storeu_ps(out, s[i]);
-        sink = sink + out[0];
-    }
-    return (double)loops * CHAINS * 8 * 2;
-}
 
 typedef struct task {
     char name[64];
@@ -158,7 +134,7 @@ static void measure(const co_kernels *k, const task *t)
     co_kernel_run(row, &c, NULL, 1);
     for (int r = 0; r < ROUNDS; r++) {
         uint64_t t0 = cpu_ns();
-        double flops = peak_flops(2000000);
+        double flops = co_peak_fma_loop(2000000);
         uint64_t t1 = cpu_ns();
         for (int64_t i = 0; i < reps; i++)
             co_kernel_run(row, &c, NULL, 1);

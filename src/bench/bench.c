@@ -12,6 +12,7 @@ typedef struct bench {
     const char *name, *help;
     int (*run)(int argc, char **argv);
     void (*more)(co_str *out); /* adds to what --help prints; or NULL */
+    int (*run_planned)(int argc, char **argv, const co_bench_planner *planner); /* instead of run */
 } bench;
 
 static const bench benches[] = {
@@ -34,6 +35,13 @@ static const bench benches[] = {
      "--task NAME (--help lists them), --data FOLDER, --rounds N, --steps N, --batch N, --size N, --ranks N, "
      "--threads N, --compile, --python P",
      bench_versus, versus_help},
+    {"ops",
+     "every kernel call of a slice's passes: shapes, algorithm, FLOPs, bytes, time with one and two ranks, "
+     "share of "
+     "the machine's peak; words like model=resnet18 choose the training; --rounds N",
+     NULL, ops_help, bench_ops},
+    {"instructions", "instructions of the kernels in a step of three small models, counted by valgrind; --compare FILE, --record FILE",
+     NULL, instructions_help, bench_instructions},
     {"sparse", "a factorisation of 20,000 and of 2,000,000 rows: samples/s, instructions; --rounds N, --steps N",
      bench_sparse},
     {"exchange",
@@ -89,19 +97,26 @@ static void show_benches(FILE *to)
 
     co_str_add(&text, "cohort bench NAME [--json]\n");
     for (const bench *b = benches; b->name; b++)
-        co_str_addf(&text, "  %-9s  %s\n", b->name, b->help);
+        co_str_addf(&text, "  %-12s  %s\n", b->name, b->help);
     co_help_print(to, co_str_text(&text));
     co_str_fini(&text);
 }
 
-int co_bench_run(int argc, char **argv)
+static int run_bench(const bench *b, int argc, char **argv, const co_bench_planner *planner)
+{
+    if (wants_help(argc, argv))
+        return show_bench(b);
+    return b->run ? b->run(argc, argv) : b->run_planned(argc, argv, planner);
+}
+
+int co_bench_run(int argc, char **argv, const co_bench_planner *planner)
 {
     const char *names[CO_COUNT(benches)];
     size_t n = 0;
 
     for (const bench *b = benches; b->name; b++) {
         if (argc > 1 && strcmp(argv[1], b->name) == 0)
-            return wants_help(argc - 1, argv + 1) ? show_bench(b) : b->run(argc - 1, argv + 1);
+            return run_bench(b, argc - 1, argv + 1, planner);
         names[n++] = b->name;
     }
     if (argc < 2 || wants_help(2, argv)) {
@@ -160,6 +175,24 @@ co_err bench_flags(const char *bench_name, int argc, char **argv, const bench_fl
                            flags[i].least, flags[i].most);
         *flags[i].out = (int)x;
     }
+    return CO_OK;
+}
+
+co_err bench_settings(const char *bench_name, int *argc, char **argv, const char *words[BENCH_WORDS], int n)
+{
+    int kept = 1;
+
+    for (int i = 1; i < *argc; i++) {
+        if (argv[i][0] == '-' || !strchr(argv[i], '=')) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        if (n == BENCH_WORDS - 1)
+            return co_fail(CO_EINPUT, "bench %s: more than %d settings", bench_name, BENCH_WORDS - 1);
+        words[n++] = argv[i];
+    }
+    words[n] = NULL;
+    *argc = kept;
     return CO_OK;
 }
 

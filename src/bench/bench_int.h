@@ -36,6 +36,10 @@ int bench_strangers(int argc, char **argv);
 int bench_threads(int argc, char **argv);
 int bench_trackers(int argc, char **argv);
 int bench_versus(int argc, char **argv);
+int bench_ops(int argc, char **argv, const co_bench_planner *planner);
+int bench_instructions(int argc, char **argv, const co_bench_planner *planner);
+void ops_help(co_str *out);
+void instructions_help(co_str *out);
 void versus_help(co_str *out); /* its tasks, a line each */
 
 /* trial.c: runs `cohort train` with these arguments (NULL-terminated) in a fresh folder below `dir`. */
@@ -106,6 +110,10 @@ typedef struct bench_flag {
 enum { BENCH_FLAGS = 8 };
 co_err bench_flags(const char *bench_name, int argc, char **argv, const bench_flag *flags,
                    const co_flag *other);
+/* Takes the words with a '=' (settings of a training) out of argv, in order, behind the n that are in `words`; NULL ends
+ * them. Gives the new argc. */
+enum { BENCH_WORDS = 64 };
+co_err bench_settings(const char *bench_name, int *argc, char **argv, const char *words[BENCH_WORDS], int n);
 /* A flag's value from 1 to `most` into *out, which stays as it is if text is NULL. */
 co_err bench_number(const char *bench_name, const char *flag, const char *text, long long most, int *out);
 
@@ -181,6 +189,11 @@ co_err memory_watch_start(memory_watch **out);
 size_t memory_watch_stop(memory_watch *w);               /* bytes; frees w; NULL is fine */
 void cpu_fact(const char *name, char *out, size_t size); /* a value of /proc/cpuinfo, or "" */
 json_t *cpu_vector_flags(void);                          /* the CPU flags for vector instructions */
+
+/* valgrind.c: instructions that a command of the shell executes, by a tool and its flags ("--tool=callgrind ..."). 0:
+ * valgrind or the command is not there. */
+double valgrind_count(const char *tool, const char *command);
+bool own_folder(char *out, size_t size); /* of this program's file; false: unknown, or not fit for the shell */
 
 /* material.c: makes root/text, and root/pictures with one folder per class. */
 co_err material_make(const char *root);

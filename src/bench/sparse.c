@@ -7,7 +7,6 @@
  */
 #include "bench/bench_int.h"
 
-#include <string.h>
 #include <unistd.h>
 
 enum { MAX_ROUNDS = 50, FEW = 200, MANY = 1200 };
@@ -71,19 +70,10 @@ static co_err run_arm(arms *a, const char *root, int arm, int round)
 /* Instructions of a whole run of bench_steps; 0: valgrind or bench_steps is not there. */
 static double count(const char *program, int rows, int steps)
 {
-    char line[5000];
-    double refs = 0;
+    char command[4300];
 
-    snprintf(line, sizeof line,
-             "valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null '%s' %d %d 2>&1 "
-             "| sed -n 's/.*I *refs: *//p' | tr -d ,",
-             program, rows, steps);
-    FILE *p = popen(line, "r");
-    if (!p || fscanf(p, "%lf", &refs) != 1)
-        refs = 0;
-    if (p)
-        pclose(p);
-    return refs;
+    snprintf(command, sizeof command, "'%s' %d %d", program, rows, steps);
+    return valgrind_count("--tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null", command);
 }
 
 /* The program lies beside ours: build/cohort and build/release/bench/bench_steps. */
@@ -91,13 +81,10 @@ static void count_both(arms *a)
 {
     char program[4200], dir[4096];
 
-    ssize_t n = readlink(self(), dir, sizeof dir - 1);
-    char *slash = n > 0 ? memrchr(dir, '/', (size_t)n) : NULL;
-    if (!slash)
+    if (!own_folder(dir, sizeof dir))
         return;
-    *slash = 0;
     snprintf(program, sizeof program, "%s/release/bench/bench_steps", dir);
-    if (access(program, X_OK) != 0 || strchr(program, '\''))
+    if (access(program, X_OK) != 0)
         return;
     for (int arm = 0; arm < 2; arm++) {
         double few = count(program, sizes[arm], FEW), many = count(program, sizes[arm], MANY);

@@ -123,7 +123,7 @@ const command commands[] = {
      "  Exit status 1: something is wrong with the data, or a download failed; a\n"
      "  sentence says what. 2: no such set or folder.\n",
      true},
-    {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
+    {"bench", "NAME [--json]", "the measurements of this program, as JSON", cmd_bench,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
     {"ps", "", "training runs and launches on this machine", cmd_ps,

@@ -164,11 +164,36 @@ static void touch(struct compile *c, co_node *n, int call, const char *name)
         c->e->buffer[b].last = call;
 }
 
+/* A call as the operator's formulas see it: shapes and attributes, no addresses; ragged values are as long as their
+ * capacity. */
+struct bare_call {
+    co_arg in[CO_MAX_IN], out[CO_MAX_OUT];
+    co_call c;
+};
+
+static const co_call *bare(struct bare_call *b, const struct op *op, int threads)
+{
+    *b = (struct bare_call){
+        .c = {.attr = &op->attr, .in = b->in, .out = b->out, .n_in = op->n_in, .n_out = op->n_out, .nth = threads}};
+    for (int i = 0; i < op->n_in; i++)
+        b->in[i] = (co_arg){NULL, op->in[i]->dtype, op->in[i]->shape};
+    for (int i = 0; i < op->n_out; i++)
+        b->out[i] = (co_arg){NULL, op->out[i]->dtype, op->out[i]->shape};
+    return &b->c;
+}
+
+static double flops_of(const struct op *op)
+{
+    const struct op_row *row = op_row_of(op->id);
+    struct bare_call b;
+
+    return row && row->flops ? row->flops(bare(&b, op, 1)) : 0;
+}
+
 /* How many threads share a call. A single number is a reduction, which is never divided. */
 static int threads_of(const struct compile *c, const struct op *op)
 {
-    const struct op_row *row = op_row_of(op->id);
-    int64_t work = row->flops ? (int64_t)(row->flops(op) / FLOPS_PER_ELEMENT) : 0, most = 0;
+    int64_t work = (int64_t)(flops_of(op) / FLOPS_PER_ELEMENT), most = 0;
 
     if (c->k->space)
         return 1; /* another memory space is entered by one thread */
@@ -186,16 +211,9 @@ static int threads_of(const struct compile *c, const struct op *op)
 static size_t scratch_bytes(const struct compile *c, const struct op *op, int threads)
 {
     co_scratch_fn fn = c->k->row[op->id].scratch;
-    co_arg in[CO_MAX_IN] = {0}, out[CO_MAX_OUT] = {0};
+    struct bare_call b;
 
-    if (!fn)
-        return 0;
-    for (int i = 0; i < op->n_in; i++)
-        in[i] = (co_arg){NULL, op->in[i]->dtype, op->in[i]->shape};
-    for (int i = 0; i < op->n_out; i++)
-        out[i] = (co_arg){NULL, op->out[i]->dtype, op->out[i]->shape};
-    return fn(&(co_call){
-        .attr = &op->attr, .in = in, .out = out, .n_in = op->n_in, .n_out = op->n_out, .ith = 0, .nth = threads});
+    return fn ? fn(bare(&b, op, threads)) : 0;
 }
 
 static co_err place_all(struct compile *c)
@@ -204,7 +222,6 @@ static co_err place_all(struct compile *c)
 
     for (int i = 0; i < e->info.calls; i++) {
         struct op *op = c->live[i];
-        const struct op_row *row = op_row_of(op->id);
         char name[160];
         op_text(name, sizeof name, op);
         char *kept = co_pool_str(&e->pool, name);
@@ -221,7 +238,7 @@ static co_err place_all(struct compile *c)
         e->info.split_calls += e->call[i].threads > 1;
         size_t scratch = scratch_bytes(c, op, e->call[i].threads);
         c->scratch[i] = scratch ? add_buffer(c, scratch, i, i, kept) : -1;
-        e->info.flops += row->flops ? row->flops(op) : 0;
+        e->info.flops += flops_of(op);
     }
     if (c->g->output)
         touch(c, c->g->output, e->info.calls, "output");
@@ -271,6 +288,7 @@ static co_err bind_calls(struct compile *c)
     for (int i = 0; i < e->info.calls; i++) {
         struct op *op = c->live[i];
         struct call *call = &e->call[i];
+        call->op = (co_op)op->id;
         call->row = c->k->row[op->id];
         call->attr = op->attr;
         call->n_in = op->n_in;
@@ -312,10 +330,8 @@ double co_graph_flops(const co_graph *g)
 {
     double sum = 0;
 
-    for (int i = 0; i < g->n_op; i++) {
-        const struct op_row *row = op_row_of(g->op[i]->id);
-        sum += row && row->flops ? row->flops(g->op[i]) : 0;
-    }
+    for (int i = 0; i < g->n_op; i++)
+        sum += flops_of(g->op[i]);
     return sum;
 }
 

@@ -205,6 +205,22 @@ typedef struct co_watcher {
 } co_watcher;
 void co_exec_run_watched(const co_exec *e, const co_bases *bases, const co_run *run, const co_watcher *w);
 
+/* What call i is and costs in a run with these bases: of the bases only `ragged`, and the input if the graph is ragged,
+ * are read. */
+typedef struct co_call_facts {
+    co_op op;
+    const char *name; /* "conv2d 'layer1.conv'" */
+    bool backward;
+    int n_in, n_out;
+    co_shape in[CO_MAX_IN], out[CO_MAX_OUT];
+    bool counted;         /* the operator is a product: flops and useful are known */
+    double flops, useful; /* as its definition counts them; without products with padding and with masked keys */
+    size_t bytes;         /* of inputs and outputs; of a table only the rows that are read */
+    const char *algorithm; /* co_kernels_algorithm */
+} co_call_facts;
+void co_exec_call_facts(const co_exec *e, int i, const co_kernels *kernels, const co_bases *bases,
+                        co_call_facts *out);
+
 /* The memory plan as text, a line per buffer: offset, bytes, first and last call, name. */
 void co_exec_print(const co_exec *e, co_str *out);
 

@@ -89,8 +89,11 @@ struct op_row {
     bool (*shape)(co_graph *g, struct op *op);
     /* Emits the operators that give the gradient of each input and hands them over with grad_add. */
     void (*grad)(co_graph *g, const struct op *op, co_node *dy);
-    double (*flops)(const struct op *op); /* NULL: not a matrix product */
+    /* Floating-point operations as the definition counts them, products with padding or masked keys among them; of
+     * ragged samples the call may lack the addresses, then as many as fit. NULL: not a matrix product. */
+    double (*flops)(const co_call *c);
     int flags;
+    double (*useful)(const co_call *c); /* without those products; NULL: there are none */
 };
 
 extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[], rows_pointwise[],
@@ -183,6 +186,7 @@ struct call {
     int threads;    /* the most that compute it: scratch is planned for them */
     bool looks_up;  /* rows of a table of the state, by indices of the input */
     bool may_add;   /* a run that adds to the leaf may let the kernel add: nothing reads the twin */
+    co_op op;
     const char *name;
 };
 

@@ -66,17 +66,26 @@ static void *address(void *const base[BASE_COUNT], struct place at)
     return at.base == BASE_ROWS ? *(void **)(void *)place : place;
 }
 
+/* As long as this run's rows. */
+static co_shape shape_of(const struct arg *arg, const co_bases *how)
+{
+    co_shape shape = arg->shape;
+
+    if (arg->ragged) {
+        int64_t rows = how->ragged[arg->ragged];
+        CO_ASSERT(rows > 0 && rows <= shape.d[0], "the rows of a ragged dimension fit its capacity");
+        shape.d[0] = rows;
+    }
+    return shape;
+}
+
 static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT],
                     const co_bases *how, bool twins)
 {
     for (int i = 0; i < n; i++) {
         bool twin = twins && from[i].at.base == BASE_LEAF;
-        to[i] = (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, from[i].shape};
-        if (!from[i].ragged)
-            continue;
-        int64_t rows = how->ragged[from[i].ragged];
-        CO_ASSERT(rows > 0 && rows <= to[i].shape.d[0], "the rows of a ragged dimension fit its capacity");
-        to[i].shape.d[0] = rows;
+        to[i] =
+            (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, shape_of(&from[i], how)};
     }
 }
 
@@ -276,6 +285,53 @@ void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _At
 void co_exec_run_watched(const co_exec *e, const co_bases *bases, const co_run *run, const co_watcher *w)
 {
     run_all(e, bases, run, NULL, w);
+}
+
+static size_t bytes_of(const co_exec *e, const co_arg *arg)
+{
+    size_t size = arg->dtype == CO_F32 ? (size_t)e->real_size : co_dtype_size(arg->dtype);
+
+    return (size_t)co_shape_count(&arg->shape) * size;
+}
+
+/* Shapes, and the addresses of what lies in the input, which may be offsets; all other values come and go. */
+static void resolve_facts(co_arg *to, const struct arg *from, int n, const co_bases *how)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = (co_arg){from[i].at.base == BASE_INPUT ? (char *)how->input + from[i].at.offset : NULL,
+                         from[i].dtype, shape_of(&from[i], how)};
+}
+
+void co_exec_call_facts(const co_exec *e, int i, const co_kernels *kernels, const co_bases *bases,
+                        co_call_facts *out)
+{
+    const struct call *call = &e->call[i];
+    const struct op_row *row = op_row_of(call->op);
+    co_arg in[CO_MAX_IN], to[CO_MAX_OUT];
+    const co_call args = {
+        .attr = &call->attr, .in = in, .out = to, .n_in = call->n_in, .n_out = call->n_out, .nth = 1};
+
+    resolve_facts(in, call->in, call->n_in, bases);
+    resolve_facts(to, call->out, call->n_out, bases);
+    *out = (co_call_facts){.op = call->op,
+                           .name = call->name,
+                           .backward = i >= e->info.forward_calls,
+                           .n_in = call->n_in,
+                           .n_out = call->n_out,
+                           .counted = row->flops != NULL,
+                           .algorithm = co_kernels_algorithm(kernels, call->op, &args)};
+    if (row->flops) {
+        out->flops = row->flops(&args);
+        out->useful = row->useful ? row->useful(&args) : out->flops;
+    }
+    for (int k = 0; k < call->n_in; k++) {
+        out->in[k] = in[k].shape;
+        out->bytes += bytes_of(e, call->op == CO_OP_EMBEDDING && k == 0 ? &to[0] : &in[k]);
+    }
+    for (int k = 0; k < call->n_out; k++) {
+        out->out[k] = to[k].shape;
+        out->bytes += bytes_of(e, &to[k]);
+    }
 }
 
 void co_exec_print(const co_exec *e, co_str *out)

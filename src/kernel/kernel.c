@@ -114,6 +114,17 @@ const char *co_kernels_name(const co_kernels *k)
     return k->level; /* not in this table: a test brought its own */
 }
 
+const char *co_kernels_algorithm(const co_kernels *k, co_op op, const co_call *c)
+{
+    const co_kernels *ref;
+
+    if (k->row[op].algorithm)
+        return k->row[op].algorithm(c);
+    if (co_kernels_get(&ref, "ref") == CO_OK && ref->row[op].fn == k->row[op].fn)
+        return ref->level;
+    return k->level;
+}
+
 int64_t dims_product(const co_shape *s, int from, int to)
 {
     int64_t n = 1;

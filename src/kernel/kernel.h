@@ -187,6 +187,7 @@ typedef struct co_kernel_row {
      * is not written, read and added in a second pass over memory. */
     bool (*adds)(const co_call *c);
     co_kernel_fn prepare; /* see above; runs before fn if nth > 1. NULL: none */
+    const char *(*algorithm)(const co_call *c); /* how fn computes a call of these shapes; NULL: always the same way */
 } co_kernel_row;
 
 /* Makes the call c in nth shares: by threads of the team, or one after the other, the last first, if the team
@@ -226,6 +227,9 @@ const char *co_kernels_plain(const char *level);
 co_err co_kernels_get(const co_kernels **out, const char *level);
 /* "avx2.2": numerics and version, as written in header.json and checkpoints. */
 const char *co_kernels_name(const co_kernels *k);
+/* How a call is computed, in a word: what the row says ("winograd"), "ref" if the row is the reference's, else the
+ * level's name. */
+const char *co_kernels_algorithm(const co_kernels *k, co_op op, const co_call *c);
 
 /* The share [*lo, *hi) of n independent items for thread ith of nth. */
 static inline void co_share(int64_t n, int ith, int nth, int64_t *lo, int64_t *hi)

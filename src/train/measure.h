@@ -2,6 +2,7 @@
 #ifndef CO_TRAIN_MEASURE_H
 #define CO_TRAIN_MEASURE_H
 
+#include "graph/graph.h"
 #include "train/train.h"
 
 typedef struct co_calibration {
@@ -26,5 +27,17 @@ typedef struct co_op_time {
 } co_op_time;
 /* Where a slice's time goes, call by call; *out is the caller's (co_free). */
 co_err co_plan_profile(co_plan *p, co_op_time **out, int *n);
+
+/* The passes of the first slice of step 1, loaded once; call by call. */
+typedef struct co_calls co_calls;
+co_err co_calls_open(co_calls **out, co_plan *p); /* p must live as long */
+void co_calls_close(co_calls *c);                 /* NULL is fine */
+int co_calls_count(const co_calls *c);
+int co_calls_samples(const co_calls *c);                /* of the slice */
+const co_call_facts *co_calls_facts(const co_calls *c); /* [count] */
+void co_calls_run(co_calls *c, double *ms); /* one forward and backward pass; ms [count]: what each call took */
+
+/* Computes every slice of step 1 once: forward and backward passes, nothing else. To count instructions. */
+co_err co_plan_compute_step(co_plan *p);
 
 #endif

@@ -30,31 +30,62 @@ static void attention_grad(co_graph *g, const struct op *op, co_node *dy)
 }
 
 /* Forward: scores and values, two products of [Tq,Tk,C]. */
-static double attention_flops(const struct op *op)
+static double attention_flops(const co_call *c)
 {
-    const co_shape *q = &op->in[0]->shape, *k = &op->in[1]->shape;
+    const co_shape *q = &c->in[0].shape, *k = &c->in[1].shape;
     return 4.0 * (double)co_shape_count(q) * (double)k->d[1];
 }
 
 /* Backward: dprobs, dv, dq, dk, four of them. */
-static double attention_grad_flops(const struct op *op)
+static double attention_grad_flops(const co_call *c)
 {
-    const co_shape *q = &op->in[1]->shape, *k = &op->in[2]->shape;
+    const co_shape *q = &c->in[1].shape, *k = &c->in[2].shape;
     return 8.0 * (double)co_shape_count(q) * (double)k->d[1];
 }
 
-const struct op_row rows_attention[] = {
-    {CO_OP_ATTENTION, {"q", "k", "v", "lens"}, "fffi", "ff", 3, attention_shape, attention_grad, attention_flops, 0},
-    {CO_OP_ATTENTION_GRAD,
-     {"dy", "q", "k", "v", "probs"},
-     "fffff",
-     "fff",
-     5,
-     attention_grad_shape,
-     NULL,
-     attention_grad_flops,
-     ROW_INNER},
-    {0}};
+/* The share of the pairs of a query and a key that a causal mask leaves: query i has keys 0 to i. */
+static double unmasked(const co_shape *q, const co_shape *k, const co_attr *a)
+{
+    double pairs = 0;
+
+    if (!a->causal)
+        return 1;
+    for (int64_t i = 0; i < q->d[1]; i++)
+        pairs += (double)(i + 1 < k->d[1] ? i + 1 : k->d[1]);
+    return pairs / (double)(q->d[1] * k->d[1]);
+}
+
+static double attention_useful(const co_call *c)
+{
+    return attention_flops(c) * unmasked(&c->in[0].shape, &c->in[1].shape, c->attr);
+}
+
+static double attention_grad_useful(const co_call *c)
+{
+    return attention_grad_flops(c) * unmasked(&c->in[1].shape, &c->in[2].shape, c->attr);
+}
+
+const struct op_row rows_attention[] = {{CO_OP_ATTENTION,
+                                         {"q", "k", "v", "lens"},
+                                         "fffi",
+                                         "ff",
+                                         3,
+                                         attention_shape,
+                                         attention_grad,
+                                         attention_flops,
+                                         0,
+                                         attention_useful},
+                                        {CO_OP_ATTENTION_GRAD,
+                                         {"dy", "q", "k", "v", "probs"},
+                                         "fffff",
+                                         "fff",
+                                         5,
+                                         attention_grad_shape,
+                                         NULL,
+                                         attention_grad_flops,
+                                         ROW_INNER,
+                                         attention_grad_useful},
+                                        {0}};
 
 co_node *co_attention(co_graph *g, co_node *q, co_node *k, co_node *v, co_node *lens, int heads, bool causal)
 {

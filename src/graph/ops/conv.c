@@ -42,25 +42,60 @@ static double products(const co_shape *y, const co_shape *w)
     return 2.0 * (double)co_shape_count(y) * (double)(w->d[1] * w->d[2] * w->d[3]);
 }
 
-static double conv_flops(const struct op *op)
+static double conv_flops(const co_call *c)
 {
-    return products(&op->out[0]->shape, &op->in[1]->shape);
+    return products(&c->out[0].shape, &c->in[1].shape);
 }
 
-static double dx_flops(const struct op *op)
+static double dx_flops(const co_call *c)
 {
-    return products(&op->in[0]->shape, &op->in[1]->shape);
+    return products(&c->in[0].shape, &c->in[1].shape);
 }
 
-static double dw_flops(const struct op *op)
+static double dw_flops(const co_call *c)
 {
-    return products(&op->in[0]->shape, &op->out[0]->shape);
+    return products(&c->in[0].shape, &c->out[0].shape);
+}
+
+/* Along one axis: pairs of an output position and a tap that meet a pixel of x, not its padding. */
+static double pairs_inside(int64_t out, int64_t taps, int64_t size, const co_attr *a)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < out; i++) {
+        int64_t first = i * a->stride - a->pad, end = first + taps; /* pixels [first, end) */
+        int64_t met = (end < size ? end : size) - (first > 0 ? first : 0);
+        n += met > 0 ? met : 0;
+    }
+    return (double)n;
+}
+
+/* The three passes multiply the same pairs of a pixel and a weight. */
+static double inside(const co_shape *x, const co_shape *w, const co_shape *y, const co_attr *a)
+{
+    return 2.0 * (double)(y->d[0] * y->d[1] * w->d[1]) * pairs_inside(y->d[2], w->d[2], x->d[2], a) *
+           pairs_inside(y->d[3], w->d[3], x->d[3], a);
+}
+
+static double conv_useful(const co_call *c)
+{
+    return inside(&c->in[0].shape, &c->in[1].shape, &c->out[0].shape, c->attr);
+}
+
+static double dx_useful(const co_call *c)
+{
+    return inside(&c->out[0].shape, &c->in[1].shape, &c->in[0].shape, c->attr);
+}
+
+static double dw_useful(const co_call *c)
+{
+    return inside(&c->in[1].shape, &c->out[0].shape, &c->in[0].shape, c->attr);
 }
 
 const struct op_row rows_conv[] = {
-    {CO_OP_CONV2D, {"x", "weight", "bias"}, "fff", "f", 2, conv_shape, conv_grad, conv_flops, 0},
-    {CO_OP_CONV2D_DX, {"dy", "weight"}, "ff", "f", 2, shape_given, NULL, dx_flops, ROW_INNER},
-    {CO_OP_CONV2D_DW, {"dy", "x"}, "ff", "f", 2, shape_given, NULL, dw_flops, ROW_INNER},
+    {CO_OP_CONV2D, {"x", "weight", "bias"}, "fff", "f", 2, conv_shape, conv_grad, conv_flops, 0, conv_useful},
+    {CO_OP_CONV2D_DX, {"dy", "weight"}, "ff", "f", 2, shape_given, NULL, dx_flops, ROW_INNER, dx_useful},
+    {CO_OP_CONV2D_DW, {"dy", "x"}, "ff", "f", 2, shape_given, NULL, dw_flops, ROW_INNER, dw_useful},
     {CO_OP_SUM_CHANNELS, {"x"}, "f", "f", 1, shape_given, NULL, NULL, ROW_INNER},
     {0}};
 

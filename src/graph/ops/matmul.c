@@ -5,9 +5,14 @@
  */
 #include "graph/graph_int.h"
 
+static int64_t side(const co_shape *s, int from_end)
+{
+    return s->d[s->nd - from_end];
+}
+
 static int64_t dim(const co_node *n, int from_end)
 {
-    return n->shape.d[n->shape.nd - from_end];
+    return side(&n->shape, from_end);
 }
 
 /* Swaps the last two dimensions. */
@@ -71,9 +76,9 @@ static void matmul_grad(co_graph *g, const struct op *op, co_node *dy)
     }
 }
 
-static double matmul_flops(const struct op *op)
+static double matmul_flops(const co_call *c)
 {
-    return 2.0 * (double)co_shape_count(&op->out[0]->shape) * (double)dim(op->in[0], op->attr.ta ? 2 : 1);
+    return 2.0 * (double)co_shape_count(&c->out[0].shape) * (double)side(&c->in[0].shape, c->attr->ta ? 2 : 1);
 }
 
 static bool tn_sum_shape(co_graph *g, struct op *op)
@@ -82,9 +87,9 @@ static bool tn_sum_shape(co_graph *g, struct op *op)
     return true;
 }
 
-static double tn_sum_flops(const struct op *op)
+static double tn_sum_flops(const co_call *c)
 {
-    return 2.0 * (double)co_shape_count(&op->in[0]->shape) * (double)dim(op->in[1], 1);
+    return 2.0 * (double)co_shape_count(&c->in[0].shape) * (double)side(&c->in[1].shape, 1);
 }
 
 static bool linear_shape(co_graph *g, struct op *op)
@@ -118,9 +123,9 @@ static void linear_grad(co_graph *g, const struct op *op, co_node *dy)
         grad_add(g, op, 0, co_reshape(g, EMIT(g, CO_OP_MATMUL, NULL, NULL, dy, w), x->shape));
 }
 
-static double linear_flops(const struct op *op)
+static double linear_flops(const co_call *c)
 {
-    return 2.0 * (double)co_shape_count(&op->in[0]->shape) * (double)op->in[1]->shape.d[0];
+    return 2.0 * (double)co_shape_count(&c->in[0].shape) * (double)c->in[1].shape.d[0];
 }
 
 const struct op_row rows_matmul[] = {

@@ -180,15 +180,47 @@ static void attention_grad(co_graph *g, const struct op *op, co_node *dy)
     grad_add_qkv(g, op, dq);
 }
 
-/* By the capacity: at most as many keys for each query as the longest sample has. */
-static double attention_flops(const struct op *op)
+/* Pairs of a query and a key of the same sample; if causal, only those that are not masked. Without the offsets'
+ * addresses: at most as many keys for each query as the longest sample has. */
+static double pairs(const co_call *c, const co_arg *q, const co_arg *offsets, bool causal)
 {
-    return 4.0 * (double)co_shape_count(&op->in[0]->shape) * op->attr.longest;
+    const int32_t *query = offsets[0].p, *key = offsets[1].p; /* [n + 1] */
+    double n = 0;
+
+    if (!query || !key)
+        return (double)q->shape.d[0] * c->attr->longest;
+    for (int64_t i = 0; i + 1 < offsets[0].shape.d[0]; i++) {
+        double nq = query[i + 1] - query[i], nk = key[i + 1] - key[i];
+        if (!causal)
+            n += nq * nk;
+        else if (nq <= nk)
+            n += nq * (nq + 1) / 2;
+        else
+            n += nk * (nk + 1) / 2 + (nq - nk) * nk;
+    }
+    return n;
 }
 
-static double attention_grad_flops(const struct op *op)
+/* Forward: scores and values, two products for each pair. */
+static double attention_flops(const co_call *c)
 {
-    return 10.0 * (double)co_shape_count(&op->in[1]->shape) * op->attr.longest;
+    return 4.0 * (double)c->in[0].shape.d[1] * pairs(c, &c->in[0], &c->in[3], false);
+}
+
+static double attention_useful(const co_call *c)
+{
+    return 4.0 * (double)c->in[0].shape.d[1] * pairs(c, &c->in[0], &c->in[3], c->attr->causal);
+}
+
+/* Backward: the scores once more, dprobs, dv, dq, dk. */
+static double attention_grad_flops(const co_call *c)
+{
+    return 10.0 * (double)c->in[1].shape.d[1] * pairs(c, &c->in[1], &c->in[5], false);
+}
+
+static double attention_grad_useful(const co_call *c)
+{
+    return 10.0 * (double)c->in[1].shape.d[1] * pairs(c, &c->in[1], &c->in[5], c->attr->causal);
 }
 
 static bool positions_shape(co_graph *g, struct op *op)
@@ -218,7 +250,8 @@ const struct op_row rows_ragged[] = {
      attention_shape,
      attention_grad,
      attention_flops,
-     0},
+     0,
+     attention_useful},
     {CO_OP_RAGGED_ATTENTION_GRAD,
      {"dy", "q", "k", "v", "lse", "q_offsets", "k_offsets", "ids"},
      "fffffiil",
@@ -227,7 +260,8 @@ const struct op_row rows_ragged[] = {
      attention_grad_shape,
      NULL,
      attention_grad_flops,
-     ROW_INNER},
+     ROW_INNER,
+     attention_grad_useful},
     {CO_OP_POSITIONS, {"offsets", "x"}, "i*", "i", 2, positions_shape, NULL, NULL, ROW_NO_GRAD},
     {CO_OP_SINUSOIDS, {"positions"}, "i", "f", 1, shape_given, NULL, NULL, ROW_NO_GRAD},
     {CO_OP_PICK_ROWS, {"a", "b", "idx"}, "ffi", "f", 3, pick_shape, NULL, NULL, ROW_NO_GRAD},

@@ -529,10 +529,37 @@ static void conv2d_dw(const co_call *c)
     } while (i < g.n);
 }
 
+/* ---- which of them computes a call ---- */
+
+static const char *algorithm(const geom *g, bool small)
+{
+    return win_fits(g) ? "winograd" : small ? "small" : "product";
+}
+
+static const char *conv2d_algorithm(const co_call *c)
+{
+    geom g = fwd_geom(c);
+    return algorithm(&g, small_fits(&g));
+}
+
+static const char *conv2d_dx_algorithm(const co_call *c)
+{
+    geom g = back_geom(c);
+    return algorithm(&g, small_fits(&g));
+}
+
+static const char *conv2d_dw_algorithm(const co_call *c)
+{
+    geom g = wgrad_geom(c);
+    return algorithm(&g, small_dw_fits(&g));
+}
+
 void rows_conv(co_kernels *k)
 {
-    k->row[CO_OP_CONV2D] = (co_kernel_row){conv2d, conv2d_scratch, .prepare = conv2d_prepare};
-    k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch, .prepare = conv2d_dx_prepare};
+    k->row[CO_OP_CONV2D] =
+        (co_kernel_row){conv2d, conv2d_scratch, .prepare = conv2d_prepare, .algorithm = conv2d_algorithm};
+    k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch, .prepare = conv2d_dx_prepare,
+                                              .algorithm = conv2d_dx_algorithm};
     k->row[CO_OP_CONV2D_DW] =
-        (co_kernel_row){conv2d_dw, conv2d_dw_scratch, conv2d_dw_adds, .prepare = conv2d_dw_prepare};
+        (co_kernel_row){conv2d_dw, conv2d_dw_scratch, conv2d_dw_adds, conv2d_dw_prepare, conv2d_dw_algorithm};
 }
