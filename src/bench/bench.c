@@ -40,8 +40,9 @@ static const bench benches[] = {
      "share of "
      "the machine's peak; words like model=resnet18 choose the training; --rounds N",
      NULL, ops_help, bench_ops},
-    {"instructions", "instructions of the kernels in a step of three small models, counted by valgrind; --compare FILE, --record FILE",
-     NULL, instructions_help, bench_instructions},
+    {"instructions",
+     "of the kernels, in a step of three small models, by valgrind; --compare FILE, --record FILE", NULL,
+     instructions_help, bench_instructions},
     {"sparse", "a factorisation of 20,000 and of 2,000,000 rows: samples/s, instructions; --rounds N, --steps N",
      bench_sparse},
     {"exchange",

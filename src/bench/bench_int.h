@@ -110,8 +110,8 @@ typedef struct bench_flag {
 enum { BENCH_FLAGS = 8 };
 co_err bench_flags(const char *bench_name, int argc, char **argv, const bench_flag *flags,
                    const co_flag *other);
-/* Takes the words with a '=' (settings of a training) out of argv, in order, behind the n that are in `words`; NULL ends
- * them. Gives the new argc. */
+/* Takes the words with a '=' (settings of a training) out of argv, in order, and puts them behind the n that are in
+ * `words`; NULL ends them. *argc becomes less. */
 enum { BENCH_WORDS = 64 };
 co_err bench_settings(const char *bench_name, int *argc, char **argv, const char *words[BENCH_WORDS], int n);
 /* A flag's value from 1 to `most` into *out, which stays as it is if text is NULL. */

@@ -1,9 +1,9 @@
 /* instructions.c -- `cohort bench instructions`: how many instructions the kernels execute in one step of three small
  * models, by one rank.
  *
- * The program starts itself under callgrind, which counts only inside co_exec_run: the forward and backward passes of
- * every slice of step 1. Loading, planning and the optimiser are not counted. The same program gives the same count on
- * a busy machine, so a kernel that got slower shows where a time would not.
+ * The program starts a copy of itself under callgrind, which counts only inside co_exec_run: the forward and backward
+ * passes of every slice of step 1. Loading, planning and the optimiser are not counted. The same program gives the same
+ * count on a busy machine, so a kernel that got slower shows where a time would not.
  *
  * A file keeps the counts by compiler, since each makes other instructions of the same source:
  *
@@ -12,9 +12,11 @@
 #include "bench/bench_int.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "kernel/kernel.h"
 #include "train/measure.h"
 
@@ -40,8 +42,8 @@ static const struct small_model {
 } models[] = {
     {"digits/mlp", "data=digits model=mlp data.batch_size=64"},
     {"digits/cnn", "data=digits model=cnn data.batch_size=64"},
-    {"fake_images/vit", "data=fake_images data.size=32 model=vit_tiny_patch4_32 model.embed_dim=48 model.depth=2 "
-                        "model.num_heads=2 data.batch_size=8"},
+    {"fake_images/vit", "data=fake_images data.size=32 model=vit_tiny_patch4_32 data.batch_size=8 "
+                        "model.embed_dim=48 model.depth=2 model.num_heads=2"},
 };
 
 typedef struct instruction_line {
@@ -78,19 +80,28 @@ static co_err step_inside(const co_bench_planner *planner, const char *const *wo
     return err;
 }
 
-static co_err count(const struct small_model *m, double *out)
+/* A copy of this program without debug information, of which valgrind cannot read every compiler's. */
+static co_err strip_copy(const char *root)
 {
-    char dir[4096], command[5000];
+    char own[4096], line[4300];
+    ssize_t n = readlink(self(), own, sizeof own - 1);
 
-    ssize_t n = readlink(self(), dir, sizeof dir - 1);
-    if (n < 0 || memchr(dir, '\'', (size_t)n))
+    if (n < 0 || memchr(own, '\'', (size_t)n))
         return co_fail(CO_EFAIL,
                        "bench instructions: the program's own path is not known or has a quote in it");
-    dir[n] = 0;
-    snprintf(
-        command,
-        sizeof command, "'%s' bench instructions --inside trainer.devices=1 trainer.threads=1 console=quiet trainer.kernels=%s %s",
-        dir, level, m->words);
+    own[n] = 0;
+    snprintf(line, sizeof line, "strip -g -o %s/cohort '%s'", root, own);
+    return system(line) == 0 ? CO_OK
+                             : co_fail(CO_EFAIL, "bench instructions: %s failed (package binutils)", line);
+}
+
+static co_err count(const struct small_model *m, const char *root, double *out)
+{
+    static const char common[] = "trainer.devices=1 trainer.threads=1 console=quiet";
+    char command[1000];
+
+    snprintf(command, sizeof command, "%s/cohort bench instructions --inside %s trainer.kernels=%s %s", root,
+             common, level, m->words);
     *out = valgrind_count("--tool=callgrind --toggle-collect=co_exec_run --callgrind-out-file=/dev/null",
                           command);
     if (*out <= 0)
@@ -116,17 +127,18 @@ static co_err compare(const char *name, double now, const json_t *recorded)
                    : "record the improvement with --record");
 }
 
-/* Counts, prints, compares; `counts` gets the numbers. The first failure is returned, all are told. */
-static co_err count_all(const instruction_line *l, const char *key, const json_t *recorded, json_t *counts)
+/* Counts, prints, compares; `counts` gets the numbers. All that differ are told. */
+static co_err count_all(const instruction_line *l, const char *root, const char *key, const json_t *recorded,
+                        json_t *counts)
 {
-    co_err worst = CO_OK;
+    int differ = 0;
 
     for (size_t i = 0; i < CO_COUNT(models); i++) {
         const struct small_model *m = &models[i];
         double now;
         if (l->model && strcmp(l->model, m->name) != 0)
             continue;
-        CO_TRY(count(m, &now));
+        CO_TRY(count(m, root, &now));
         const json_t *was = json_object_get(recorded, m->name);
         json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:I}", "task", "instructions", "model", m->name,
                               "compiler", key, "kernels", level, "instructions", (json_int_t)now);
@@ -135,12 +147,14 @@ static co_err count_all(const instruction_line *l, const char *key, const json_t
         co_json_print(j);
         fflush(stdout);
         json_object_set_new(counts, m->name, json_integer((json_int_t)now));
-        co_err err = compare(m->name, now, was);
-        if (err)
-            co_notice("%s", co_errmsg());
-        worst = worst ? worst : err;
+        if (compare(m->name, now, was) == CO_OK)
+            continue;
+        co_notice("%s", co_errmsg());
+        differ++;
     }
-    return worst;
+    return differ ? co_fail(CO_EFAIL, "bench instructions: %d model%s not as recorded in %s", differ,
+                            differ == 1 ? " is" : "s are", l->compare)
+                  : CO_OK;
 }
 
 /* Puts the counts of this compiler into the file, beside those of others. */
@@ -164,21 +178,27 @@ static co_err record(const char *path, const char *key, const json_t *counts)
 
 static co_err run(const instruction_line *l)
 {
-    char text[48];
+    char text[48], root[64];
     const char *key = compiler(text);
-    json_t *file = NULL, *counts = json_object();
-    co_err err = l->compare ? co_json_read(&file, l->compare, FILE_LIMIT) : CO_OK;
+    json_t *file = NULL;
+
+    CO_TRY(trial_folder(root));
+    json_t *counts = json_object();
+    co_err err = strip_copy(root);
+    if (!err && l->compare)
+        err = co_json_read(&file, l->compare, FILE_LIMIT);
 
     const json_t *recorded = json_object_get(file, key);
     if (!err && l->compare && !recorded)
         co_notice("NOTHING COMPARED: %s has no counts of %s; cohort bench instructions --record %s adds them",
                   l->compare, key, l->compare);
     if (!err)
-        err = count_all(l, key, recorded, counts);
+        err = count_all(l, root, key, recorded, counts);
     if (!err && l->record)
         err = record(l->record, key, counts);
     json_decref(file);
     json_decref(counts);
+    co_fs_remove_tree(root);
     return err;
 }
 

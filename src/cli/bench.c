@@ -1,4 +1,4 @@
-/* bench.c -- `cohort bench`: hands the benches (src/bench) what only the command line can make, the plan of a training. */
+/* bench.c -- `cohort bench`: hands the benches (src/bench) what only the command line can make: a training's plan. */
 #include "bench/bench.h"
 
 #include "base/alloc.h"
