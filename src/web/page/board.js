@@ -193,15 +193,20 @@
   }
 
   function drawChart(name, holder) {
-    const data = rows(name), values = holder.querySelector('.values');
+    const data = rows(name), values = holder.querySelector('.values'), lone = data.length === 1;
     const options = {
+      drawPoints: data.length < 3,
       file: data, labels: ['x', ...state.chosen], colors: state.chosen.map(colour),
       logscale: by('log').checked && data.every((r) => r.slice(1).every((v) => v === null || v > 0)),
     };
+    // The axis of a single point has no width, and so no numbers: give it some, until there are more points.
+    if (lone) options.dateWindow = [data[0][0] - 1, data[0][0] + 1];
+    else if (holder.dataset.lone === 'true') options.dateWindow = null;
+    holder.dataset.lone = lone;
     const known = state.charts.get(name);
     if (known) { known.updateOptions(options); return; }
     state.charts.set(name, new Dygraph(holder.querySelector('.plot'), data, Object.assign({
-      connectSeparatedPoints: true, strokeWidth: 1.6, legend: 'never', drawPoints: data.length < 3, pointSize: 3,
+      connectSeparatedPoints: true, strokeWidth: 1.6, legend: 'never', pointSize: 3,
       axisLineColor: dark.matches ? '#30363d' : '#d0d7de', gridLineColor: dark.matches ? '#21262d' : '#eaeef2',
       xlabel: isByTime(name) ? 'seconds' : 'step',
       axes: { y: { valueFormatter: number, axisLabelFormatter: number, axisLabelWidth: 56 },
