@@ -9,8 +9,9 @@
  *
  * The rates of a machine that others use waver by several percent from one run to the next. So there are many short
  * runs, and the report has the interval in which the median of the rounds' ratios lies. What does not waver is the
- * CPU time that a run takes beside its ranks (trackers, supervisor): where the ranks keep all CPUs busy, they lose
- * that share of them and no more.
+ * CPU time that a run takes beside its ranks (trackers, supervisor). Where the ranks keep all CPUs busy, that share of
+ * them is gone. Ranks wait for one another, so what is taken from one can hold up all: at worst the share times the
+ * ranks.
  */
 #include "bench/bench_int.h"
 
