@@ -84,6 +84,9 @@ double duel_cpu_ratio(const duel *d);
 /* What the second way takes beside its ranks, and the first does not, relative to what the ranks take: the median.
  * Where the ranks keep all CPUs busy, they are slower by so much. Not moved by how fast the CPUs are at the moment. */
 double duel_beside(const duel *d);
+/* Where the median of x[n] lies with a probability of 95 %, whatever the distribution: two of the values. With fewer
+ * than six values, the least and the greatest. */
+void duel_interval(const double *x, int n, double *low, double *high);
 double duel_rate(const duel *d, int arm);
 double duel_median(const double *x, int n); /* n is at most DUEL_ROUNDS */
 

@@ -6,6 +6,8 @@
  */
 #include "bench/bench_int.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 co_err trial_same_weights(char first[65], const trial *t)
@@ -86,6 +88,25 @@ double duel_beside(const duel *d)
     for (int i = 0; i < d->rounds; i++)
         part[i] = (d->beside_s[1][i] - d->beside_s[0][i]) / (d->cpu_s[1][i] - d->beside_s[1][i]);
     return duel_median(part, d->rounds);
+}
+
+/* Of n values, `k` or fewer lie below the median with the probability of as many heads in n throws of a coin. The
+ * interval leaves out the values at both ends that are below, or above, with 2.5 % or less. */
+void duel_interval(const double *x, int n, double *low, double *high)
+{
+    double copy[DUEL_ROUNDS], heads = ldexp(1, -n), sum = heads;
+    int left_out = 0;
+
+    while (sum <= 0.025 && left_out < n / 2) {
+        left_out++;
+        heads *= (double)(n - left_out + 1) / left_out;
+        sum += heads;
+    }
+    left_out -= left_out > 0;
+    memcpy(copy, x, (size_t)n * sizeof *x);
+    qsort(copy, (size_t)n, sizeof *copy, by_double);
+    *low = copy[left_out];
+    *high = copy[n - 1 - left_out];
 }
 
 double duel_rate(const duel *d, int arm)

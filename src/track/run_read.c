@@ -106,6 +106,20 @@ static void see_time(co_run *run, double t)
     run->last_t = isnan(run->last_t) || t > run->last_t ? t : run->last_t;
 }
 
+static co_err take_scalar(co_run *run, const scalar *s)
+{
+    const co_window *w = run->limits.window;
+
+    see_time(run, s->at.t);
+    if (w) {
+        double x = w->by_time ? s->at.t : (double)s->at.step;
+        if (!(x >= w->from && x <= w->to) || s->name_len != strlen(w->name) ||
+            memcmp(s->name, w->name, s->name_len) != 0)
+            return CO_OK;
+    }
+    return series_add(&run->series, s);
+}
+
 static co_err take_json(co_run *run, const char *line, size_t len)
 {
     json_t *v = NULL;
@@ -121,10 +135,9 @@ static co_err take_json(co_run *run, const char *line, size_t len)
         json_decref(v);
         return CO_OK;
     }
-    if (scalar_json_read(&s, v)) {
-        see_time(run, s.at.t);
-        err = series_add(&run->series, &s);
-    } else {
+    if (scalar_json_read(&s, v))
+        err = take_scalar(run, &s);
+    else {
         if (co_json_f64(v, "t", &t) && fabs(t) < 1e12)
             see_time(run, t);
         if (!is_media(v))
@@ -142,8 +155,7 @@ static co_err take_line(co_run *run, const char *line, size_t len)
         return CO_OK;
     if (!scalar_line_read(&s, line, len))
         return take_json(run, line, len);
-    see_time(run, s.at.t);
-    return series_add(&run->series, &s);
+    return take_scalar(run, &s);
 }
 
 static void forget_record(co_run *run)
@@ -272,6 +284,7 @@ co_err co_run_open(co_run **out, const char *dir, const co_run_limits *limits)
         return CO_ENOMEM;
     run->limits.no_record = limits && limits->no_record;
     run->limits.most_ms = limits ? limits->most_ms : 0;
+    run->limits.window = limits ? limits->window : NULL;
     run->limits.points = or_usual(limits ? limits->points : 0, POINTS, POINTS_LEAST, POINTS_MOST);
     run->limits.events = or_usual(limits ? limits->events : 0, EVENTS, 1, POINTS_MOST);
     run->dir = co_strdup(dir);

@@ -25,6 +25,13 @@
 
 typedef struct co_run co_run;
 
+/* A part of one series. */
+typedef struct co_window {
+    const char *name;
+    double from, to; /* both count: steps, or seconds since 1970 */
+    bool by_time;
+} co_window;
+
 /* All 0: as usual. */
 typedef struct co_run_limits {
     size_t points;  /* of a series; usually 4,000. At least 64 */
@@ -32,6 +39,7 @@ typedef struct co_run_limits {
     bool no_record; /* events.jsonl is not read: state, header, summary and configuration only */
     int most_ms; /* co_run_open and co_run_more stop reading the record after so long; the next call goes on.
                      * Usually without end */
+    const co_window *window; /* other scalars are read over. Lives as long as the run; usually NULL */
 } co_run_limits;
 
 /* CO_EINPUT if `dir` is not a run folder: neither header.json nor events.jsonl is there. limits may be NULL.

@@ -4,6 +4,7 @@
  *     /api/runs            the list of runs
  *     /api/run?run=NAME    one run: state, configuration, summary, events, names of its series
  *     /api/series?run=NAME&names=PREFIX   its series, thinned, as {"name": [[step, t, value], ...]}
+ *     /api/part?run=NAME&names=SERIES&by=step|time&from=X&to=Y   a part of one series, thinned only if that is long
  *     /api/log?run=NAME    the end of train.log
  *     /book?run=NAME       its log book
  */
@@ -11,6 +12,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include "book/book.h"
 #include "config/config.h"
 
+enum { PART_MS = 3000 }; /* how long a record may be read for a part of a series */
 enum { LOG_TAIL = 64 << 10, BOOK_MOST = 64 << 20, EVENTS_SHOWN = 200 };
 
 static const unsigned char page_html[] = {
@@ -117,15 +120,19 @@ static int64_t lines_of(const co_run *run)
 
 static json_t *facts_of(const co_run *run)
 {
-    json_t *names = json_array(), *events = json_array(), *v;
-    for (size_t i = 0; i < co_run_series_count(run); i++)
-        json_array_append_new(names, co_json_string(co_run_series_at(run, i)->name));
+    json_t *names = json_array(), *thinned = json_array(), *events = json_array(), *v;
+    for (size_t i = 0; i < co_run_series_count(run); i++) {
+        const co_series *s = co_run_series_at(run, i);
+        json_array_append_new(names, co_json_string(s->name));
+        if (s->thinned)
+            json_array_append_new(thinned, co_json_string(s->name));
+    }
     size_t n = co_run_event_count(run), first = n > EVENTS_SHOWN ? n - EVENTS_SHOWN : 0;
     for (size_t i = first; i < n; i++)
         json_array_append(events, (json_t *)co_run_event(run, i));
-    v = json_pack("{s:s, s:I, s:f, s:o, s:o, s:o}", "state", co_run_state_name(co_run_state_of(run)),
-                  "version", (json_int_t)(lines_of(run) + (json_int_t)n), "share_read",
-                  co_run_share_read(run), "names", names, "events", events, "config", config_of(run));
+    v = json_pack("{s:s, s:I, s:f, s:o, s:o, s:o, s:o}", "state", co_run_state_name(co_run_state_of(run)),
+                  "version", (json_int_t)(lines_of(run) + (json_int_t)n), "share_read", co_run_share_read(run),
+                  "names", names, "thinned", thinned, "events", events, "config", config_of(run));
     if (v && co_run_summary(run))
         json_object_set(v, "summary", (json_t *)co_run_summary(run));
     return v;
@@ -202,6 +209,57 @@ static void give_series(answer *out, runs *r, const ask *a)
     runs_put(r, open);
 }
 
+/* --- a part of a series -------------------------------------------------------------------------------- */
+static bool read_bound(const char *text, double *out)
+{
+    char *end = NULL;
+
+    *out = text && *text ? strtod(text, &end) : NAN;
+    return end && !*end && isfinite(*out);
+}
+
+/* When the run began, on the axis of its series. */
+static bool beginning_of(runs *r, const char *name, double *first_t)
+{
+    open_run *open = name ? runs_take(r, name) : NULL;
+
+    if (!open)
+        return false;
+    *first_t = co_run_first_t(open->run);
+    runs_put(r, open);
+    return true;
+}
+
+/* The record is read from its beginning, by a reader of its own that keeps only these points. */
+static void give_part(answer *out, runs *r, const ask *a)
+{
+    co_window w = {.name = a->names, .by_time = a->by && strcmp(a->by, "time") == 0};
+    co_run_limits limits = {.points = POINTS_SHOWN, .events = 1, .most_ms = PART_MS, .window = &w};
+    double first_t = 0;
+    co_run *run;
+
+    if (!a->names || !read_bound(a->from, &w.from) || !read_bound(a->to, &w.to)) {
+        refuse(out, 400, "give names, from and to");
+        return;
+    }
+    char *dir = beginning_of(r, a->run, &first_t) ? runs_dir(r, a->run) : NULL;
+    w.from += w.by_time ? first_t : 0;
+    w.to += w.by_time ? first_t : 0;
+    if (dir && co_run_open(&run, dir, &limits) == CO_OK) {
+        const co_series *s = co_run_series(run, w.name);
+        out->type = "application/json";
+        co_str_addf(&out->body, "{\"complete\":%s,\"points\":[", co_run_share_read(run) < 1 ? "false" : "true");
+        if (s)
+            add_series(&out->body, s, first_t);
+        co_str_add(&out->body, "]}");
+        co_run_close(run);
+    } else {
+        co_errclear();
+        refuse(out, 404, "no such run");
+    }
+    co_free(dir);
+}
+
 /* --- files of a run ----------------------------------------------------------------------------------- */
 /* A regular file of the run folder, its last `most` bytes; NULL: there is none, or it is a link. */
 static char *end_of_file(const char *dir, const char *name, size_t most, size_t *len)
@@ -267,6 +325,7 @@ static const struct {
              {"/api/runs", NULL, NULL, 0, give_list},
              {"/api/run", NULL, NULL, 0, give_run},
              {"/api/series", NULL, NULL, 0, give_series},
+             {"/api/part", NULL, NULL, 0, give_part},
              {"/api/log", NULL, NULL, 0, give_log},
              {"/book", NULL, NULL, 0, give_book}};
 

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { LIST_S = 2, POINTS = 1500, EVENTS = 500, READ_MS = 100, IDLE_MOST = 12 };
+enum { LIST_S = 2, EVENTS = 500, READ_MS = 100, IDLE_MOST = 12 };
 
 co_err runs_open(runs *r, const char *root)
 {
@@ -169,7 +169,7 @@ open_run *runs_take(runs *r, const char *name)
         err = co_run_more(o->run);
     else
         err = co_run_open(&o->run, o->dir,
-                          &(co_run_limits){.points = POINTS, .events = EVENTS, .most_ms = READ_MS});
+                          &(co_run_limits){.points = POINTS_SHOWN, .events = EVENTS, .most_ms = READ_MS});
     if (!err)
         return o;
     co_errclear();

@@ -72,7 +72,10 @@ static void read_ask(ask *a, struct MHD_Connection *c, const char *method, const
                .cookie = mhd.value(c, MHD_COOKIE_KIND, COOKIE),
                .token = mhd.value(c, MHD_GET_ARGUMENT_KIND, "token"),
                .run = mhd.value(c, MHD_GET_ARGUMENT_KIND, "run"),
-               .names = mhd.value(c, MHD_GET_ARGUMENT_KIND, "names")};
+               .names = mhd.value(c, MHD_GET_ARGUMENT_KIND, "names"),
+               .by = mhd.value(c, MHD_GET_ARGUMENT_KIND, "by"),
+               .from = mhd.value(c, MHD_GET_ARGUMENT_KIND, "from"),
+               .to = mhd.value(c, MHD_GET_ARGUMENT_KIND, "to")};
 }
 
 static void add_headers(const co_board *b, struct MHD_Response *r, const ask *a, const answer *out)

@@ -17,6 +17,7 @@ typedef struct ask {
     const char *host, *origin, *site; /* headers Host, Origin, Sec-Fetch-Site */
     const char *cookie;               /* the token's cookie */
     const char *token, *run, *names;  /* of the query: ?token=, ?run=, ?names= */
+    const char *by, *from, *to;       /* ... ?by=, ?from=, ?to= */
 } ask;
 
 typedef struct answer {
@@ -34,6 +35,8 @@ typedef struct guard {
     char token[64]; /* "": none is needed */
 } guard;
 int guard_check(const guard *g, const ask *a, const char **why);
+
+enum { POINTS_SHOWN = 1500 }; /* of a series */
 
 /* runs.c: the runs below the root, and readers of those that are being looked at. Any thread may call. */
 enum { CONNECTIONS = 64, OPEN_MOST = CONNECTIONS + 16 };

@@ -137,6 +137,12 @@ TEST(the_board_serves_its_page_and_the_runs_below_its_folder_and_nothing_else)
     gives(port, "/api/series?run=a", 200, ",[3,2.000,0.75]]}");
     gives(port, "/api/run?run=a", 200, "\"x.api_key\":\"(hidden)\"");
     free(r.out);
+    gives(port, "/api/part?run=a&names=val/acc&by=step&from=2&to=3", 200,
+          "{\"complete\":true,\"points\":[[2,1.000,null],[3,2.000,0.75]]}");
+    gives(port, "/api/part?run=a&names=val/acc&by=time&from=1.5&to=1e9", 200, "\"points\":[[3,2.000,0.75]]}");
+    gives(port, "/api/part?run=a&names=val/ac&by=step&from=0&to=9", 200, "\"points\":[]}");
+    gives(port, "/api/part?run=a&names=val/acc&by=step&from=nan&to=9", 400, "give names, from and to");
+    gives(port, "/api/part?run=a&names=val/acc&by=step&from=1", 400, "give names, from and to");
     gives(port, "/api/log?run=a", 200, "hello");
     gives(port, "/book?run=a", 200, "sandbox");
     gives(port, "/book?run=a", 200, "<h1>book</h1>");
@@ -144,6 +150,7 @@ TEST(the_board_serves_its_page_and_the_runs_below_its_folder_and_nothing_else)
                                      "/api/run?run=",
                                      "/api/run?run=link",
                                      "/api/run?run=../out",
+                                     "/api/part?run=../out&names=val/acc&from=0&to=9",
                                      "/api/log?run=..%2fout",
                                      "/api/log?run=a/../../out",
                                      "/api/log?run=b",

@@ -43,7 +43,8 @@ static void make_run(const char *dir, const char *id)
 {
     test_run r = test_sh("mkdir -p '%s' && cd '%s' && echo '{\"run_id\":\"%s\"}' > header.json && "
                          "printf 'seed: 1\\nname: %s\\n' > config.yaml && echo hello > train.log && "
-                         "echo '<h1>the book</h1>' > book.html",
+                         "echo '<h1>the book</h1>' > book.html && echo '{\"step\":7,\"name\":\"val/sample\","
+                         "\"text\":\"PREDICTED: ciao\",\"t\":1007}' > events.jsonl",
                          dir, dir, id, id);
 
     CHECK(r.status == 0, "%s", r.out);
@@ -54,6 +55,8 @@ static void make_run(const char *dir, const char *id)
 /* --- what the charts show ------------------------------------------------------------------------------- */
 #define CHART  "document.querySelector('[data-name=\"train/loss_step\"]')"
 #define LABELS "Array.from(" CHART ".querySelectorAll('.dygraph-axis-label-x'), (e) => Number(e.textContent))"
+#define POINTS "Number(" CHART ".dataset.points)" /* in view */
+#define GAP    "Number(" CHART ".dataset.gap)"    /* the mean distance between two of them */
 #define DRAWN  "Number(document.body.dataset.ready)"
 
 /* The curve as drawn; a change of it is a change that the user sees. */
@@ -138,6 +141,7 @@ static void tabs(browser *b)
     } all[] = {
         {"Machine", "document.querySelector('[data-name=\"system/cpu\"] canvas')"},
         {"Hosts and ranks", "document.querySelector('#content td')?.textContent === 'this host'"},
+        {"Texts", "document.querySelector('#content pre')?.textContent === 'PREDICTED: ciao'"},
         {"Log", "document.querySelector('#content pre')?.textContent.includes('hello')"},
         {"Config",
          "Array.from(document.querySelectorAll('#content td')).some((e) => e.textContent === 'seed')"},
@@ -239,6 +243,29 @@ static void measure(browser *b, double *first_ms, double *all_ms)
         10, "the last steps");
     browser_check_quiet(b);
     browser_go(b, "about:blank");
+    co_board_stop(board);
+}
+
+/* A zoomed chart of a long run gets every point of what it shows; drawn points of its whole view are thinned. */
+TEST_LONG(zooming_into_a_long_run_shows_every_point_that_was_recorded)
+{
+    make_million("logs/million");
+    browser *b = browser_open(1280, 900, false);
+    co_board *board = serve();
+
+    browser_go(b, co_board_url(board));
+    browser_until(b, "performance.getEntriesByName('complete').length", 60, "all points");
+    CHECK(browser_number(b, POINTS) <= 1500, "the whole run is thinned");
+    for (int i = 0; i < 3; i++) {
+        browser_drag(b, "[data-name=\"train/loss_step\"] .plot", 200, 80, 230, 80);
+        browser_until(b, "Number(" CHART ".dataset.timer) > 0", 10, "a zoomed view");
+    }
+    browser_until(b, GAP " === 1", 20, "every step of the part that is shown");
+    test_note("points of the view: %.0f", browser_number(b, POINTS));
+    browser_double_click(b, "[data-name=\"train/loss_step\"] .plot", 150, 80);
+    browser_until(b, POINTS " <= 1500 && " GAP " > 1", 10, "all of the run again");
+    browser_check_quiet(b);
+    browser_close(b);
     co_board_stop(board);
 }
 

@@ -5,9 +5,9 @@
 (function () {
   const colours = ['#0969da', '#bc4c00', '#1a7f37', '#8250df', '#bf3989', '#6e7781'];
   const darks = ['#58a6ff', '#f0883e', '#3fb950', '#bc8cff', '#f778ba', '#b1bac4'];
-  const tabs = ['Curves', 'Machine', 'Hosts and ranks', 'Log', 'Config', 'Book'];
+  const tabs = ['Curves', 'Machine', 'Hosts and ranks', 'Texts', 'Log', 'Config', 'Book'];
   const dark = window.matchMedia('(prefers-color-scheme: dark)');
-  const state = { tab: 'Curves', runs: [], chosen: [], data: new Map(), charts: new Map(), first: true,
+  const state = { tab: 'Curves', runs: [], chosen: [], data: new Map(), charts: new Map(), parts: new Map(), first: true,
     loading: new Set(), soon: 0, again: 0 };
   const by = (id) => document.getElementById(id);
   window.addEventListener('error', (e) => { document.body.dataset.error = e.message; });
@@ -20,10 +20,11 @@
     return e;
   }
 
-  async function get(path, run, names) {
-    const query = run === undefined ? '' : '?run=' + encodeURIComponent(run) +
-      (names === undefined ? '' : '&names=' + encodeURIComponent(names));
-    const answer = await fetch(path + query, { credentials: 'same-origin' });
+  async function get(path, run, names, more) {
+    const query = new URLSearchParams(more);
+    if (run !== undefined) query.set('run', run);
+    if (names !== undefined) query.set('names', names);
+    const answer = await fetch(path + '?' + query, { credentials: 'same-origin' });
     if (!answer.ok) throw new Error(path + ': ' + answer.status);
     return path === '/api/log' ? answer.text() : answer.json();
   }
@@ -112,11 +113,52 @@
     });
   }
 
+  const isByTime = (name) => by('axis').value === 'time' || name.startsWith('system/');
+
+  // The points of a series, with those of the part that was fetched for a zoomed chart in their place.
+  function pointsOf(name, run, byTime) {
+    const points = (state.data.get(run) || { series: {} }).series[name] || [], part = state.parts.get(name);
+    const fine = part && part.points.get(run), x = (p) => p[byTime ? 1 : 0];
+    if (!fine || !fine.length) return points;
+    const last = Math.min(part.to, x(fine[fine.length - 1])); // a growing run has more by now
+    return [...points.filter((p) => x(p) < part.from), ...fine, ...points.filter((p) => x(p) > last)];
+  }
+
+  // A zoomed chart of a long run: once the view has settled, all points of what is seen are fetched.
+  function lookCloser(name, holder) {
+    clearTimeout(Number(holder.dataset.timer));
+    holder.dataset.timer = setTimeout(() => { fetchPart(name, holder).catch(() => {}); }, 150);
+  }
+
+  async function fetchPart(name, holder) {
+    const chart = state.charts.get(name), part = state.parts.get(name);
+    if (!chart || !holder.isConnected) return;
+    if (!chart.isZoomed('x')) {
+      if (state.parts.delete(name)) drawChart(name, holder);
+      return;
+    }
+    const [from, to] = chart.xAxisRange(), byTime = isByTime(name), fresh = { from, to, points: new Map() };
+    if (part && part.from === from && part.to === to) return;
+    state.parts.set(name, fresh); // without points yet: the thinned ones stay in view
+    await Promise.all(state.chosen.map(async (run) => {
+      if (!state.data.has(run) || !state.data.get(run).facts.thinned.includes(name)) return;
+      const answer = await get('/api/part', run, name, { by: byTime ? 'time' : 'step', from, to });
+      if (answer.complete) fresh.points.set(run, answer.points);
+    }));
+    if (state.parts.get(name) === fresh && fresh.points.size) drawChart(name, holder);
+  }
+
+  function forgetCharts() {
+    state.charts.forEach((c) => c.destroy());
+    state.charts.clear();
+    state.parts.clear();
+  }
+
   function rows(name) {
-    const byTime = by('axis').value === 'time' || name.startsWith('system/'), weight = Number(by('smooth').value);
+    const byTime = isByTime(name), weight = Number(by('smooth').value);
     const table = new Map();
     state.chosen.forEach((run, k) => {
-      const points = (state.data.get(run) || { series: {} }).series[name] || [];
+      const points = pointsOf(name, run, byTime);
       const values = smooth(points.map((p) => p[2]), weight);
       points.forEach((p, i) => {
         const x = byTime ? p[1] : p[0];
@@ -139,18 +181,34 @@
     return String(Number(x.toPrecision(4)));
   }
 
+  // For whoever tests: how many points are in view, and how far they are apart.
+  function describe(chart, holder) {
+    const [from, to] = chart.xAxisRange(), xs = [];
+    for (let i = 0; i < chart.numRows(); i++) {
+      const x = chart.getValue(i, 0);
+      if (x >= from && x <= to) xs.push(x);
+    }
+    holder.dataset.points = xs.length;
+    holder.dataset.gap = xs.length > 1 ? (xs[xs.length - 1] - xs[0]) / (xs.length - 1) : 0;
+  }
+
   function drawChart(name, holder) {
-    const data = rows(name), values = holder.querySelector('.values');
+    const data = rows(name), values = holder.querySelector('.values'), lone = data.length === 1;
     const options = {
+      drawPoints: data.length < 3,
       file: data, labels: ['x', ...state.chosen], colors: state.chosen.map(colour),
       logscale: by('log').checked && data.every((r) => r.slice(1).every((v) => v === null || v > 0)),
     };
+    // The axis of a single point has no width, and so no numbers: give it some, until there are more points.
+    if (lone) options.dateWindow = [data[0][0] - 1, data[0][0] + 1];
+    else if (holder.dataset.lone === 'true') options.dateWindow = null;
+    holder.dataset.lone = lone;
     const known = state.charts.get(name);
     if (known) { known.updateOptions(options); return; }
     state.charts.set(name, new Dygraph(holder.querySelector('.plot'), data, Object.assign({
-      connectSeparatedPoints: true, strokeWidth: 1.6, legend: 'never', drawPoints: data.length < 3, pointSize: 3,
+      connectSeparatedPoints: true, strokeWidth: 1.6, legend: 'never', pointSize: 3,
       axisLineColor: dark.matches ? '#30363d' : '#d0d7de', gridLineColor: dark.matches ? '#21262d' : '#eaeef2',
-      xlabel: by('axis').value === 'time' || name.startsWith('system/') ? 'seconds' : 'step',
+      xlabel: isByTime(name) ? 'seconds' : 'step',
       axes: { y: { valueFormatter: number, axisLabelFormatter: number, axisLabelWidth: 56 },
         x: { axisLabelFormatter: (x) => (x >= 1e6 ? x / 1e6 + 'M' : x >= 1e4 ? x / 1e3 + 'k' : String(x)) } },
       highlightCallback: (e, x, points) => {
@@ -158,6 +216,10 @@
           .map((p) => p.name + ' ' + number(p.yval)).join(', ');
       },
       unhighlightCallback: () => { values.textContent = ''; },
+      drawCallback: (chart, initial) => {
+        describe(chart, holder);
+        if (!initial) lookCloser(name, holder);
+      },
     }, options)));
   }
 
@@ -175,8 +237,7 @@
     let grid = content.querySelector('.charts');
     const same = grid && grid.dataset.names === sorted.join('\n') + state.chosen.join('\n');
     if (!same) {
-      state.charts.forEach((c) => c.destroy());
-      state.charts.clear();
+      forgetCharts();
       grid = make('div', undefined, 'charts');
       grid.dataset.names = sorted.join('\n') + state.chosen.join('\n');
       for (const name of sorted) {
@@ -244,6 +305,18 @@
       table(['key', ...state.chosen], order.map((i) => all[i]), order.map((i) => differs[i])));
   }
 
+  // Sample translations and the like, the newest first.
+  function drawTexts() {
+    const parts = [];
+    for (const run of state.chosen) {
+      const d = state.data.get(run), texts = d ? d.facts.events.filter((e) => typeof e.text === 'string') : [];
+      parts.push(make('h2', run));
+      if (d && !texts.length) parts.push(make('p', 'This run has recorded no texts.'));
+      for (const e of texts.reverse()) parts.push(make('h3', e.name + ', step ' + e.step), make('pre', e.text, 'text'));
+    }
+    by('content').replaceChildren(...parts);
+  }
+
   async function drawLog() {
     const parts = [];
     for (const run of state.chosen) {
@@ -272,6 +345,7 @@
     if (state.tab === 'Curves') drawCharts(false);
     else if (state.tab === 'Machine') drawCharts(true);
     else if (state.tab === 'Hosts and ranks') drawHosts();
+    else if (state.tab === 'Texts') drawTexts();
     else if (state.tab === 'Config') drawConfig();
     else if (state.tab === 'Book') drawBook();
   }
@@ -326,8 +400,7 @@
       b.addEventListener('click', () => {
         state.tab = name;
         writeAddress();
-        state.charts.forEach((c) => c.destroy());
-        state.charts.clear();
+        forgetCharts();
         by('content').replaceChildren();
         drawTabs();
         refresh(true);
@@ -337,8 +410,7 @@
   }
 
   function redraw() {
-    state.charts.forEach((c) => c.destroy());
-    state.charts.clear();
+    forgetCharts();
     by('content').replaceChildren();
     drawRuns();
     draw();
