@@ -26,12 +26,14 @@
 
 #include "base/thread.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/maths.h"
 
 /* A thread that has spun in vain offers its CPU to others so often, most of a millisecond, before it
  * sleeps. Threads that share a call of a few milliseconds often wait longer than they spin, and to wake
- * one takes as long again. */
-enum { LINE = 64, STACK_TOUCHED = 32 << 10, YIELDS = 2000 };
+ * one takes as long again. If somebody took the CPU, it sleeps at once: a thread that was woken comes before others that
+ * compute, one that yielded comes after them. */
+enum { LINE = 64, STACK_TOUCHED = 32 << 10, YIELDS = 2000, TAKEN_NS = 100000 };
 
 /* A word that one side changes and the other waits for. */
 typedef struct bell {
@@ -65,6 +67,15 @@ static void bell_wake(bell *b)
         syscall(SYS_futex, &b->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Offers the CPU to others. False: somebody took it. */
+static bool stays_after_yield(void)
+{
+    uint64_t before = co_now_ns();
+
+    sched_yield();
+    return co_now_ns() - before < TAKEN_NS;
+}
+
 /* Waits while done(word, arg) is false. */
 static uint32_t bell_wait(bell *b, bool (*done)(uint32_t now, uint32_t arg), uint32_t arg, int spin)
 {
@@ -76,8 +87,8 @@ static uint32_t bell_wait(bell *b, bool (*done)(uint32_t now, uint32_t arg), uin
             return now;
         if (i < spin)
             co_relax();
-        else
-            sched_yield();
+        else if (!stays_after_yield())
+            break;
     }
     atomic_store(&b->sleeping, 1);
     while (!done(now = atomic_load(&b->word), arg))

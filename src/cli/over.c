@@ -150,7 +150,7 @@ static void on_view(void *ctx, const co_roster_view *view)
     json_t *hosts = json_array();
 
     if (s->over->guest)
-        guest_view(s, deal, view->member[deal->writer].name);
+        guest_view(s, deal, view->member[RECORD_KEEPER].name);
     for (int h = 0; h < deal->hosts; h++)
         json_array_append_new(hosts, json_pack("{so si si sb}", "host", co_json_string(view->member[h].name),
                                                "ranks", view->member[h].ranks, "slices",
@@ -161,7 +161,7 @@ static void on_view(void *ctx, const co_roster_view *view)
                                            "view", (json_int_t)deal->view, "hosts", hosts));
     else
         json_decref(hosts);
-    snprintf(s->over->writer, sizeof s->over->writer, "%s", view->member[deal->writer].name);
+    snprintf(s->over->keeper, sizeof s->over->keeper, "%s", view->member[RECORD_KEEPER].name);
     label_host(s, view);
     list_hosts(s, view);
 }

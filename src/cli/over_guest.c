@@ -11,19 +11,21 @@ static co_err guest_adopt(void *ctx)
     CO_TRY(training_folder(s));
     s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
     record_track(s);
-    if (s->over->writer[0])
+    if (s->over->keeper[0])
         tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
     else
         record_first_screen(s);
     return CO_OK;
 }
 
-void guest_view(training *s, const co_deal *deal, const char *writer)
+void guest_view(training *s, const co_deal *deal, const char *keeper)
 {
-    if (deal->me == deal->writer && !s->folder && guest_adopt(s) != CO_OK)
+    bool keeps = deal->me == RECORD_KEEPER;
+
+    if (keeps && !s->folder && guest_adopt(s) != CO_OK)
         shout(s, "warning   this host is to write the record, and cannot: %s", co_errmsg());
-    else if (deal->me != deal->writer && !s->over->writer[0])
-        tell(s, "guest     the record and the progress of this run are on %s", writer);
+    else if (!keeps && !s->over->keeper[0])
+        tell(s, "guest     the record and the progress of this run are on %s", keeper);
 }
 
 static void guest_notice(void *ctx, const char *text)

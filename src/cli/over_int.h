@@ -9,7 +9,7 @@ typedef struct over {
     co_train_hosts given;
     bool guest;                /* another host writes the record */
     char *facts;               /* what must be the same on all hosts */
-    char writer[CO_HOST_NAME]; /* of the last view; "": there was none yet */
+    char keeper[CO_HOST_NAME]; /* the host with the record, by the last view; "": there was none yet */
     bool comes_back;           /* this guest was left by the others, and joins them again */
     json_t *figures;           /* of the other hosts, as they sent them */
     char label[CO_USE_HOST];   /* this host's name in the names of figures; "": there was no view yet */
@@ -51,8 +51,11 @@ bool guest_comes_back(void *ctx);
 int returns_so_far(void);                                 /* how often this guest has come back */
 void list_hosts(training *s, const co_roster_view *view); /* over_listed.c: for `cohort ps` */
 void label_host(training *s, const co_roster_view *view); /* over_use.c */
-/* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries
- * again. */
-void guest_view(training *s, const co_deal *deal, const char *writer);
+/* The member of a view that keeps the record. It makes the checkpoints, too, unless it is still being fed: then another
+ * makes those that are due (deal.writer), and keeps no record because of that. */
+enum { RECORD_KEEPER = 0 };
+/* A guest learns from the view whether it keeps the record. If its folder does not open, the first checkpoint
+ * tries again. */
+void guest_view(training *s, const co_deal *deal, const char *keeper);
 
 #endif

@@ -58,6 +58,6 @@ void list_hosts(training *s, const co_roster_view *view)
     add_lost(hosts, s->over->listed, view);
     json_decref(s->over->listed);
     s->over->listed = hosts;
-    if (co_live_hosts(s->app.hosts->terms.run_id, deal->view, view->member[deal->writer].name, hosts) != CO_OK)
+    if (co_live_hosts(s->app.hosts->terms.run_id, deal->view, view->member[RECORD_KEEPER].name, hosts) != CO_OK)
         co_errclear(); /* the entry could not be made; that was reported */
 }

@@ -63,7 +63,7 @@ int over_report(training *s, const line *l, co_err err)
         shout(s, "failed    %s", out->blame[0] ? out->blame : co_errmsg());
     else
         tell(s, "%-9s step %lld, weights %.16s; the record is on %s", names[out->status], (long long)out->steps,
-             out->weights_sha256, s->over->writer[0] ? s->over->writer : "the first host");
+             out->weights_sha256, s->over->keeper[0] ? s->over->keeper : "the first host");
     if (l->json)
         co_json_print(json_pack("{ss sI ss}", "status", names[out->status], "steps", (json_int_t)out->steps,
                                 "weights_sha256", out->weights_sha256));
