@@ -186,7 +186,7 @@ typedef struct co_kernel_row {
     /* Can fn add its output (co_call.add) in a call of these shapes? NULL: never. A gradient that is added right away
      * is not written, read and added in a second pass over memory. */
     bool (*adds)(const co_call *c);
-    co_kernel_fn prepare; /* see above; runs before fn if nth > 1. NULL: none */
+    co_kernel_fn prepare;                       /* see above; runs before fn if nth > 1. NULL: none */
     const char *(*algorithm)(const co_call *c); /* how fn computes a call of these shapes; NULL: always the same way */
 } co_kernel_row;
 
