@@ -31,8 +31,8 @@
 
 /* A thread that has spun in vain offers its CPU to others so often, most of a millisecond, before it
  * sleeps. Threads that share a call of a few milliseconds often wait longer than they spin, and to wake
- * one takes as long again. If somebody took the CPU, it sleeps at once: a thread that was woken comes before others that
- * compute, one that yielded comes after them. */
+ * one takes as long again. If somebody took the CPU, it sleeps at once: a thread that was woken comes before
+ * others that compute, one that yielded comes after them. */
 enum { LINE = 64, STACK_TOUCHED = 32 << 10, YIELDS = 2000, TAKEN_NS = 100000 };
 
 /* A word that one side changes and the other waits for. */

@@ -31,8 +31,8 @@ TEST_LONG_WITHIN(hosts_that_were_stopped_continue_with_the_same_lines_from_the_c
     free(r.out);
 }
 
-/* The first host dies, and the others save what they have. When all start again, the first host is behind and is fed. It
- * keeps the record all the same: the others' folders still say where they stopped. */
+/* The first host dies, and the others save what they have. When all start again, the first host is behind and is
+ * fed. It keeps the record all the same: the others' folders still say where they stopped. */
 TEST_LONG_WITHIN(a_first_host_that_died_keeps_the_record_again_though_others_are_ahead, 240)
 {
     int port;

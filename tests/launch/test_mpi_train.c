@@ -1,6 +1,6 @@
 /* `cohort train` under real mpiruns: Open MPI's and MPICH's, over the link mpi and over tcp, undisturbed and with ranks
- * killed. Two names of one machine are two hosts; mpirun cannot tell the difference. All rows end with the weights of one
- * host. */
+ * killed. Two names of one machine are two hosts; mpirun cannot tell the difference. All rows end with the weights
+ * of one host. */
 #include "harness.h"
 
 #include <stdlib.h>

@@ -58,8 +58,8 @@ void LEVEL(win_output)(float *y, const float *m, int64_t step, int64_t rows, con
 /* G g Gt of a sliver of rows: taps[channel][9][MR] -> v[xi][channel][MR], `step` floats between two xi. `back`: the
  * taps turned by 180 degrees. Reads and writes up to VW - MR floats past the last channel. */
 void LEVEL(win_weights)(float *v, int64_t step, const float *taps, int64_t channels, bool back);
-/* Gt S G of one row of dw: s[xi][sliver of NR channels][..][NR], `slab` floats between two slivers, -> dw [C,3,3], stored
- * or added. */
+/* Gt S G of one row of dw: s[xi][sliver of NR channels][..][NR], `slab` floats between two slivers, -> dw [C,3,3],
+ * stored or added. */
 void LEVEL(win_dw_row)(float *dw, const float *s, int64_t step, int64_t slab, int64_t channels, bool add);
 
 #define win_split        LEVEL(win_split)
