@@ -250,7 +250,8 @@ void machine_look(training *s)
         record(s, t);
 }
 
-/* Of this host; the ranks' sums are in `hosts`. */
+/* Of this host; the ranks' sums are in `hosts`. A mean of equal values may be rounded above them: the largest limits
+ * it. */
 json_t *machine_json(const training *s)
 {
     char name[CO_USE_LABEL];
@@ -261,8 +262,8 @@ json_t *machine_json(const training *s)
     for (int i = 0; m->hosts && co_use_at(&m->host[0]->use, i, name, &value); i++) {
         const figure *f = &m->host[0]->figure[i];
         if (f->n && strncmp(name, "rank.", 5) != 0)
-            json_object_set_new(v, name,
-                                json_pack("{s:f, s:f}", "mean", f->sum / (double)f->n, "max", f->most));
+            json_object_set_new(
+                v, name, json_pack("{s:f, s:f}", "mean", fmin(f->sum / (double)f->n, f->most), "max", f->most));
     }
     return v;
 }
