@@ -6,51 +6,34 @@
  *   fn(ctx, 0, nth)
  *   waits until left == 0                <-   left--; the last one wakes the caller if it sleeps
  *
- * Every helper has a word and a cache line of its own, so helpers that a call does not need are not
- * disturbed. Who waits announces that it sleeps and then looks at the word once more; who changes the word
- * looks at the announcement afterwards. Both are sequentially consistent, so one of the two sees the other,
- * and no wake-up is lost.
+ * Every helper has a bell of its own, so helpers that a call does not need are not disturbed.
  */
 #include "base/team.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/thread.h"
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/bell.h"
 #include "base/maths.h"
 
-/* A thread that has spun in vain offers its CPU to others so often, most of a millisecond, before it
- * sleeps. Threads that share a call of a few milliseconds often wait longer than they spin, and to wake
- * one takes as long again. If somebody took the CPU, it sleeps at once: a thread that was woken comes before
- * others that compute, one that yielded comes after them. */
-enum { LINE = 64, STACK_TOUCHED = 32 << 10, YIELDS = 2000, TAKEN_NS = 100000 };
-
-/* A word that one side changes and the other waits for. */
-typedef struct bell {
-    _Alignas(LINE) _Atomic uint32_t word;
-    _Atomic uint32_t sleeping;
-} bell;
+enum { LINE = 64, STACK_TOUCHED = 32 << 10 };
 
 typedef struct seat {
-    bell turn;
+    co_bell turn;
     co_team *team;
     int ith, cpu; /* cpu: -1: any */
     pthread_t thread;
 } seat;
 
 struct co_team {
-    bell left;   /* helpers that are not through with this turn */
-    void *block; /* what was allocated: the team begins at the first cache line in it */
+    co_bell left; /* helpers that are not through with this turn */
+    void *block;  /* what was allocated: the team begins at the first cache line in it */
     int threads, started, spin;
     int nth;
     co_team_fn fn; /* NULL: end */
@@ -60,43 +43,7 @@ struct co_team {
     seat seat[]; /* [threads]; 0 is the caller's and has no turn */
 };
 
-/* --- waiting ------------------------------------------------------------------------------------------- */
-static void bell_wake(bell *b)
-{
-    if (atomic_load(&b->sleeping))
-        syscall(SYS_futex, &b->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-/* Offers the CPU to others. False: somebody took it. */
-static bool stays_after_yield(void)
-{
-    uint64_t before = co_now_ns();
-
-    sched_yield();
-    return co_now_ns() - before < TAKEN_NS;
-}
-
-/* Waits while done(word, arg) is false. */
-static uint32_t bell_wait(bell *b, bool (*done)(uint32_t now, uint32_t arg), uint32_t arg, int spin)
-{
-    uint32_t now;
-
-    for (int i = 0; i <= spin + YIELDS * (spin > 0); i++) {
-        now = atomic_load_explicit(&b->word, memory_order_acquire);
-        if (done(now, arg))
-            return now;
-        if (i < spin)
-            co_relax();
-        else if (!stays_after_yield())
-            break;
-    }
-    atomic_store(&b->sleeping, 1);
-    while (!done(now = atomic_load(&b->word), arg))
-        syscall(SYS_futex, &b->word, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
-    atomic_store(&b->sleeping, 0);
-    return now;
-}
-
+/* --- what a thread waits for ---------------------------------------------------------------------------- */
 static bool is_other(uint32_t now, uint32_t old)
 {
     return now != old;
@@ -130,12 +77,12 @@ static void *help(void *my_seat)
     co_fpu_init();
     co_touch_stack(STACK_TOUCHED);
     while (going) {
-        turn = bell_wait(&me->turn, is_other, turn, team->spin);
+        turn = co_bell_wait(&me->turn, team->spin, is_other, turn);
         going = team->fn != NULL;
         if (going)
             team->fn(team->ctx, me->ith, team->nth);
         if (atomic_fetch_sub(&team->left.word, 1) == 1)
-            bell_wake(&team->left);
+            co_bell_wake(&team->left);
     }
     return NULL;
 }
@@ -151,13 +98,13 @@ void co_team_run(co_team *team, int nth, co_team_fn fn, void *ctx)
         atomic_store_explicit(&team->left.word, (uint32_t)nth - 1, memory_order_relaxed);
         for (int i = 1; i < nth; i++) {
             atomic_fetch_add(&team->seat[i].turn.word, 1);
-            bell_wake(&team->seat[i].turn);
+            co_bell_wake(&team->seat[i].turn);
         }
     }
     if (fn)
         fn(ctx, 0, nth);
     if (nth > 1)
-        bell_wait(&team->left, is_zero, 0, team->spin);
+        co_bell_wait(&team->left, team->spin, is_zero, 0);
 }
 
 int co_team_size(const co_team *team)

@@ -31,6 +31,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/bell.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/team.h"
@@ -152,6 +153,13 @@ typedef struct co_bases {
     float *const *beside;
     int n_beside;
     bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */
+    /* Another thread may run the sibling at the same time: this run then touches an element of the leaf only after
+     * `before`, the sibling's `done`, says that the sibling has finished it. Both runs must be of executors whose calls
+     * with the same number write the same elements. NULL: nobody, and nobody. `spin`: as for a team. */
+    struct {
+        co_bell *done, *before; /* how many calls are finished; one more: all is */
+        int spin;
+    } pace;
 } co_bases;
 
 typedef struct co_exec_info {

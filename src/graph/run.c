@@ -190,6 +190,33 @@ static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_
         memcpy(dst, src, len);
 }
 
+/* --- beside a sibling ------------------------------------------------------------------------------------- */
+static bool is_at_least(uint32_t now, uint32_t least)
+{
+    return now >= least;
+}
+
+static bool writes_leaf(const struct call *call)
+{
+    for (int i = 0; i < call->n_out; i++)
+        if (call->out[i].at.base == BASE_LEAF)
+            return true;
+    return false;
+}
+
+/* Waits until the sibling has finished so many calls. */
+static void follow(const co_bases *how, uint32_t calls)
+{
+    if (how->pace.before)
+        co_bell_wait(how->pace.before, how->pace.spin, is_at_least, calls);
+}
+
+static void tell_done(const co_bases *how, uint32_t calls)
+{
+    if (how->pace.done)
+        co_bell_set(how->pace.done, calls);
+}
+
 static void run_calls(const co_exec *e, const co_bases *bases, void *const base[BASE_COUNT],
                       const co_run *run, int from, int to, _Atomic uint32_t *beat, const co_watcher *w)
 {
@@ -201,6 +228,8 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
+        if (bases->pace.before && writes_leaf(&e->call[i]))
+            follow(bases, (uint32_t)i + 1);
         bool added = run_call(&e->call[i], base, run, bases, w, out);
         if (!added && !space)
             co_team_run(bases->team, threads_of(&e->call[i], bases->team), add_share,
@@ -209,6 +238,7 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
             w->after(w->ctx, i, out, e->call[i].n_out);
         if (space)
             space->leave(bases->work, bases->work_bytes);
+        tell_done(bases, (uint32_t)i + 1);
     }
 }
 
@@ -254,8 +284,11 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
     if (e->looks_up)
         fetch_tables(e, bases, base);
     run_calls(e, bases, base, run, 0, e->info.calls, beat, w);
+    if (e->n_get)
+        follow(bases, (uint32_t)e->info.calls + 1);
     for (int i = 0; i < e->n_get; i++)
         fetch(e, &e->get[i], base, bases);
+    tell_done(bases, (uint32_t)e->info.calls + 1);
 }
 
 void co_exec_run_part(const co_exec *e, const co_bases *bases, const co_run *run, int from, int to,

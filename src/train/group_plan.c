@@ -25,8 +25,8 @@ static struct scan scan_calls(const co_exec *exec, int from, int to)
     return scan;
 }
 
-/* Calls with the same number write the same elements, whatever the shape of the slice. */
-static bool all_alike(const exec_set *set)
+/* Whatever the shape of the slice. */
+bool calls_are_alike(const exec_set *set)
 {
     const co_exec_info *first = co_exec_info_of(set->e[0].exec);
     uint64_t hash = scan_calls(set->e[0].exec, 0, first->calls).hash;
@@ -80,7 +80,7 @@ void group_plan(co_plan *plan)
     size_t most = 1 + leaves / (group_work_bytes(plan) + loader_slot_bytes(plan) + 1);
     size_t asked = (size_t)plan->cfg.overlap, slices = (size_t)plan->slices;
 
-    if (plan->hosts == 1 || plan->kernels->space || plan->rows.n || !asked || !all_alike(&plan->train))
+    if (plan->hosts == 1 || plan->kernels->space || plan->rows.n || !asked || !calls_are_alike(&plan->train))
         return;
     most = most < asked ? most : asked;
     most = most < slices ? most : slices;

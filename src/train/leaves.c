@@ -83,6 +83,42 @@ static bool all_arrived(struct rank *rank, int64_t unused)
     return true;
 }
 
+/* Computes one leaf, or adds a node to its sibling. False: the turn is over. */
+static bool one_op(struct rank *rank, int64_t step, const co_fold_op *op)
+{
+    bool lists = op->leaf >= 0 && rank->plan->rows.n > 0;
+    void *input = NULL;
+    const co_load *job = op->leaf >= 0 ? next_slice(rank, op->leaf, &input) : NULL;
+
+    if (op->leaf >= 0 && !job)
+        return false;
+    if (lists && !begin_write(rank))
+        return false;
+    if (job)
+        compute(rank, step, op, job, input);
+    else
+        add_node(rank, op);
+    if (lists)
+        end_write(rank);
+    return true;
+}
+
+/* Operations [0, to) of the fold. */
+static bool some_ops(struct rank *rank, int64_t step, const co_fold *fold, int to)
+{
+    int n;
+
+    for (int i = 0; i < to; i += n) {
+        n = slices_at_once(rank, fold, i, step);
+        if (n > 1 ? !leaves_at_once(rank, step, &fold->op[i], n) : !one_op(rank, step, &fold->op[i]))
+            return false;
+        fault_point(rank, CO_FAULT_NONE);
+        if (turn_is_over(rank))
+            return false;
+    }
+    return true;
+}
+
 bool leaves(struct rank *rank, int64_t step)
 {
     const co_fold *fold = &rank->tree[cut_of_step(rank->plan, step)].fold[rank->who.slot];
@@ -96,24 +132,8 @@ bool leaves(struct rank *rank, int64_t step)
         jobs_follow(rank, step);
         audit_others(rank, step);
     }
-    for (int i = 0; !arrived && i < group; i++) {
-        bool lists = fold->op[i].leaf >= 0 && rank->plan->rows.n > 0;
-        void *input = NULL;
-        const co_load *job = fold->op[i].leaf >= 0 ? next_slice(rank, fold->op[i].leaf, &input) : NULL;
-        if (fold->op[i].leaf >= 0 && !job)
-            return false;
-        if (lists && !begin_write(rank))
-            return false;
-        if (job)
-            compute(rank, step, &fold->op[i], job, input);
-        else
-            add_node(rank, &fold->op[i]);
-        if (lists)
-            end_write(rank);
-        fault_point(rank, CO_FAULT_NONE);
-        if (turn_is_over(rank))
-            return false;
-    }
+    if (!arrived && !some_ops(rank, step, fold, group))
+        return false;
     if (group < fold->n_ops && !group_run(rank, step, fold, group))
         return false;
     if (!arrived)

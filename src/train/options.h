@@ -38,7 +38,7 @@ typedef struct co_train_cfg {
         overfit_batches, verify_every, overlap;
     int on_nan, strategy, link /* co_link_kind */, profiler, clip_how;
     double clip_norm, clip_value, stall_s, spike, system_every;
-    bool pin, fast_dev_run;
+    bool pin, fast_dev_run, slices_at_once;
     /* optim.: on top of the optimiser's own */
     char *no_decay, *lr_groups, *freeze;
     double ema, layer_decay;

@@ -276,7 +276,8 @@ static void populate(const struct rank *rank)
         char *at = co_arena_at(&plan->arena, plan->arena.region[i].offset);
         if (at == (char *)rank->work || at == rank->regions->input[slot] ||
             at == (char *)rank->regions->journal[slot] || at == (char *)rank->regions->scratch[slot] ||
-            at == (char *)rank->regions->row_scratch[slot] || at == rank->regions->eval_input[slot])
+            at == (char *)rank->regions->row_scratch[slot] || at == rank->regions->at_once[slot] ||
+            at == rank->regions->eval_input[slot])
             co_populate(at, plan->arena.region[i].bytes);
     }
 }

@@ -89,6 +89,7 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->input[i] = region(walk, "input", (size_t)loader_depth(plan) * loader_slot_bytes(plan));
     regions->audit_input[i] = region(walk, "input.audit", plan->hosts > 1 ? loader_slot_bytes(plan) : 0);
     regions->group[i] = late_region(walk, "work.group", group_bytes(plan));
+    regions->at_once[i] = region(walk, "work.at_once", at_once_bytes(plan));
     regions->eval_input[i] =
         region(walk, "input.eval", most_of(plan->eval.input_bytes, translating->input_bytes));
     size_t output = choices_bytes(plan) || val_kept(plan) ? plan->eval.output_bytes : 0;

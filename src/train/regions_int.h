@@ -78,7 +78,7 @@ struct regions {
     val_choice *val_choice; /* [val_kept(plan)] */
     float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS], *audit_input[CO_MAX_SLOTS],
-        *group[CO_MAX_SLOTS]; /* see group.c */
+        *group[CO_MAX_SLOTS], *at_once[CO_MAX_SLOTS]; /* see group.c, at_once.c */
     float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS], *clipped[CO_MAX_SLOTS];
     float *leaf_rows, *sum_rows; /* the lists of rows of every leaf; their sums */
     void *row_scratch[CO_MAX_SLOTS];

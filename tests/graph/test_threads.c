@@ -1,4 +1,7 @@
-/* An executor with a team: the same bits for any number of threads, and small calls are left alone. */
+/* An executor with a team: the same bits for any number of threads, and small calls are left alone. Two executors at
+ * once: one adds to what the other has written. */
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "graph/graph_int.h"
@@ -124,4 +127,70 @@ TEST(an_executor_runs_with_a_team_of_another_size)
     rig_close(&many);
     rig_close(&one);
     co_graph_free(g);
+}
+
+static void *run_beside(void *ctx)
+{
+    rig *r = ctx;
+
+    co_exec_run(r->e, &r->b, &r->run, NULL);
+    return NULL;
+}
+
+static void least_call(void *ctx, int call, size_t offset, size_t count)
+{
+    uint32_t *least = ctx;
+
+    (void)offset;
+    (void)count;
+    *least = (uint32_t)call < *least ? (uint32_t)call : *least;
+}
+
+/* The second slice begins first. Where it would add a gradient, the first has none yet. */
+static void runs_beside_its_sibling(int spin)
+{
+    co_graph *g = rig_net(true);
+    co_bell done[2] = {0};
+    rig first, second, both;
+    uint32_t writes = UINT32_MAX;
+    pthread_t thread;
+
+    rig_open(&first, g, rig_kernels("auto"));
+    rig_open(&second, g, rig_kernels("auto"));
+    rig_open(&both, g, rig_kernels("auto"));
+    rig_fill(&both, 9);
+    rig_run(&both);
+    rig_fill(&both, 10);
+    both.b.add = true;
+    rig_run(&both);
+
+    rig_fill(&first, 9);
+    rig_fill(&second, 10);
+    void *own_leaf = second.b.leaf;
+    second.b.leaf = first.b.leaf;
+    second.b.add = true;
+    first.b.pace.done = &done[0];
+    second.b.pace.before = &done[0];
+    second.b.pace.done = &done[1];
+    second.b.pace.spin = spin;
+    CHECK(pthread_create(&thread, NULL, run_beside, &second) == 0, "a thread");
+    co_exec_leaf_parts(second.e, 0, co_exec_info_of(second.e)->calls, least_call, &writes);
+    while (atomic_load(&done[1].word) < writes)
+        sched_yield();
+    co_exec_run(first.e, &first.b, &first.run, NULL);
+    pthread_join(thread, NULL);
+    size_t dense = co_exec_layout(first.e)->dense * sizeof(float);
+    CHECK(memcmp(first.b.leaf, both.b.leaf, dense) == 0, "spin %d: other gradients", spin);
+    CHECK(memcmp(second.stat, both.stat, sizeof both.stat) == 0, "spin %d: other statistics", spin);
+    second.b.leaf = own_leaf;
+    rig_close(&both);
+    rig_close(&second);
+    rig_close(&first);
+    co_graph_free(g);
+}
+
+TEST(a_slice_beside_its_sibling_adds_what_one_after_the_other_would_tsan)
+{
+    runs_beside_its_sibling(CO_TEAM_SPIN);
+    runs_beside_its_sibling(0);
 }

@@ -23,10 +23,12 @@ static outcome run(const char *dir, const char *model, const char *more)
 
 static void any_number_agrees(const char *model)
 {
-    static const char *const ways[] = {
-        "trainer.devices=1 trainer.threads=2", "trainer.devices=1 trainer.threads=3",
-        "trainer.devices=2 trainer.threads=2", "trainer.devices=2 trainer.threads=3 data.workers=2",
-        "trainer.devices=1 trainer.threads=auto"};
+    static const char *const ways[] = {"trainer.devices=1 trainer.threads=2",
+                                       "trainer.devices=1 trainer.threads=3",
+                                       "trainer.devices=2 trainer.threads=2",
+                                       "trainer.devices=2 trainer.threads=3 data.workers=2",
+                                       "trainer.devices=1 trainer.threads=2 trainer.slices_at_once=false",
+                                       "trainer.devices=1 trainer.threads=auto"};
     outcome one = run("one", model, "trainer.devices=1 trainer.threads=1");
 
     for (size_t i = 0; i < CO_COUNT(ways); i++) {
