@@ -15,14 +15,18 @@ void at_once_plan(co_plan *plan)
         plan->at_once = plan->threads;
 }
 
-/* Every slice but the last, which lies where the loader has put it, has a place for its input, and every slice but the
- * first a workspace. */
-size_t at_once_room(const co_plan *plan)
+size_t at_once_work(const co_plan *plan)
 {
-    return ((plan->train.work_bytes + 63) & ~(size_t)63) + loader_slot_bytes(plan);
+    return (plan->train.work_bytes + 63) & ~(size_t)63;
 }
 
+/* A workspace for every thread but the first, and a place for the input of every slice but the last, which lies where
+ * the loader has put it. */
 size_t at_once_bytes(const co_plan *plan)
 {
-    return plan->at_once > 1 ? (size_t)(plan->at_once - 1) * at_once_room(plan) : 0;
+    size_t threads = (size_t)plan->at_once;
+
+    return threads > 1
+               ? (threads - 1) * at_once_work(plan) + (threads * AT_ONCE_EACH - 1) * loader_slot_bytes(plan)
+               : 0;
 }

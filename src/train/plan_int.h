@@ -95,10 +95,10 @@ struct co_plan {
     char weights_note[160]; /* what loading `weights` changes; empty: nothing */
 };
 
-enum { AT_ONCE_MOST = 32 };
-void at_once_plan(co_plan *plan);          /* at_once_plan.c: whether they do, */
-size_t at_once_bytes(const co_plan *plan); /* the memory that a slot needs for it, */
-size_t at_once_room(const co_plan *plan);  /* and each slice but one */
+enum { AT_ONCE_MOST = 32, AT_ONCE_EACH = 2 }; /* threads; slices of each */
+void at_once_plan(co_plan *plan);             /* at_once_plan.c: whether they do, */
+size_t at_once_bytes(const co_plan *plan);    /* the memory that a slot needs for it, */
+size_t at_once_work(const co_plan *plan);     /* and in it each thread but one */
 
 void group_plan(co_plan *plan);               /* group_plan.c: its parts, and how many slices */
 bool calls_are_alike(const exec_set *set);    /* those with the same number write the same elements */
