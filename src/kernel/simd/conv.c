@@ -1,5 +1,5 @@
-/* conv.c -- convolutions as matrix products over zero-padded images (gemm.h), without writing im2col to
- * memory: tables of offsets say where element (column, k) of the unfolded image lies, and packing reads it
+/* conv.c -- convolutions as matrix products over zero-padded images (gemm.h, conv_input.c), without writing im2col
+ * to memory: tables of offsets say where element (column, k) of the unfolded image lies, and packing reads it
  * from there.
  *
  *   CONV2D     C[o, (n,oh,ow)]     A = w [O, (c,kh,kw)]       B = padded x            k = (c, kh, kw)
@@ -33,29 +33,6 @@ static int64_t group(int64_t want, int64_t per_image, int64_t n)
 {
     int64_t g = per_image > 0 ? want / per_image : n;
     return g < 1 ? 1 : g > n ? n : g;
-}
-
-static inline void copy_row(float *dst, const float *src, int64_t n)
-{
-    int64_t x = 0;
-    for (; x + VW <= n; x += VW)
-        v_store(dst + x, v_load(src + x));
-    if (x < n)
-        v_store_few(dst + x, n - x, v_load_n(src + x, n - x));
-}
-
-/* Copies planes of h x w into planes of hp x wp, with source pixel (0, 0) at (top, left). A negative top or
- * left cuts the source. The border is not written: it is zero from the start of the call. */
-static void pad_planes(float *dst, const float *src, int64_t planes, int64_t h, int64_t w, int64_t top,
-                       int64_t left, int64_t hp, int64_t wp)
-{
-    int64_t x0 = left > 0 ? left : 0, x1 = left + w < wp ? left + w : wp;
-    int64_t y0 = top > 0 ? top : 0, y1 = top + h < hp ? top + h : hp;
-    if (x1 <= x0)
-        return;
-    for (int64_t p = 0; p < planes; p++, src += h * w, dst += hp * wp)
-        for (int64_t y = y0; y < y1; y++)
-            copy_row(dst + y * wp + x0, src + (y - top) * w + x0 - left, x1 - x0);
 }
 
 static void clear(float *x, int64_t n)
@@ -109,8 +86,8 @@ static spaces spaces_of(const co_call *c, spaces used)
 
 typedef struct fwd {
     int64_t images; /* in a group */
-    int64_t hp, wp;
-    float *padded; /* [images,C,hp,wp] */
+    input in;
+    float *padded; /* [images,C,plane] */
     int32_t *col, *k, *out;
     float *gemm;
 } fwd;
@@ -118,8 +95,8 @@ typedef struct fwd {
 static fwd fwd_plan(const geom *g, space *s)
 {
     int64_t p = g->oh * g->ow, taps = g->c * g->kh * g->kw;
-    fwd f = {.images = group(GEMM_NC, p, g->n), .hp = g->h + 2 * g->pad, .wp = g->w + 2 * g->pad};
-    f.padded = take(s, g->pad ? f.images * g->c * f.hp * f.wp : 0, sizeof(float));
+    fwd f = {.images = group(GEMM_NC, p, g->n), .in = input_of(g)};
+    f.padded = take(s, f.in.copied ? f.images * g->c * f.in.plane : 0, sizeof(float));
     f.col = take(s, f.images * p, sizeof(int32_t));
     f.out = take(s, f.images * p, sizeof(int32_t));
     f.k = take(s, taps, sizeof(int32_t));
@@ -194,27 +171,27 @@ static void conv2d(const co_call *c)
     fwd f = fwd_plan(&g, &s);
     const float *x = c->in[0].p; /* [N,C,H,W] */
     float *y = c->out[0].p;      /* [N,O,OH,OW] */
-    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, taps = g.c * g.kh * g.kw;
+    int64_t p = g.oh * g.ow, plane = f.in.plane, taps = g.c * g.kh * g.kw;
     share own = share_of(c, g.n, g.o, g.n * p < g.o);
-    table(f.col, f.images, g.c * plane, g.oh, g.stride * f.wp, g.ow, g.stride);
+    table(f.col, f.images, g.c * plane, g.oh, g.stride * f.in.row, g.ow, f.in.step);
     table(f.out, f.images, g.o * p, 1, 0, p, 1);
-    table(f.k, g.c, plane, g.kh, f.wp, g.kw, 1);
+    input_taps(f.k, &g, &f.in);
     gemm m = {
         .m = own.r1 - own.r0,
         .k = taps,
         .a = {.p = (const float *)c->in[1].p + own.r0 * taps, .si = taps, .sk = 1}, /* w [O,C,KH,KW] */
-        .b = {.ti = f.col, .tk = f.k, .rising = true},
+        .b = {.ti = f.col, .tk = f.k, .rising = f.in.parts == 1},
         .cm = p,
         .tn = f.out,
         .bias_m = c->n_in > 2 ? (const float *)c->in[2].p + own.r0 : NULL, /* [O] */
     };
-    if (g.pad)
+    if (f.in.copied)
         clear(f.padded, f.images * g.c * plane);
     for (int64_t i = own.i0; i < own.i1; i += f.images) {
         int64_t n = f.images < own.i1 - i ? f.images : own.i1 - i;
         m.b.p = x + i * g.c * g.h * g.w;
-        if (g.pad) {
-            pad_planes(f.padded, m.b.p, n * g.c, g.h, g.w, g.pad, g.pad, f.hp, f.wp);
+        if (f.in.copied) {
+            input_put(f.padded, m.b.p, n * g.c, &g, &f.in);
             m.b.p = f.padded;
         }
         m.n = n * p;
@@ -396,8 +373,8 @@ static void conv2d_dx(const co_call *c)
 
 typedef struct wgrad {
     int64_t images;
-    int64_t hp, wp;
-    float *padded; /* [images,C,hp,wp] */
+    input in;
+    float *padded; /* [images,C,plane] */
     int32_t *col, *k, *dyk;
     float *gemm;
 } wgrad;
@@ -405,8 +382,8 @@ typedef struct wgrad {
 static wgrad wgrad_plan(const geom *g, space *s)
 {
     int64_t p = g->oh * g->ow, cols = g->c * g->kh * g->kw;
-    wgrad f = {.images = group(GEMM_KC, p, g->n), .hp = g->h + 2 * g->pad, .wp = g->w + 2 * g->pad};
-    f.padded = take(s, g->pad ? f.images * g->c * f.hp * f.wp : 0, sizeof(float));
+    wgrad f = {.images = group(GEMM_KC, p, g->n), .in = input_of(g)};
+    f.padded = take(s, f.in.copied ? f.images * g->c * f.in.plane : 0, sizeof(float));
     f.col = take(s, cols, sizeof(int32_t));
     f.k = take(s, f.images * p, sizeof(int32_t));
     f.dyk = take(s, f.images * p, sizeof(int32_t));
@@ -493,10 +470,10 @@ static void conv2d_dw(const co_call *c)
     wgrad f = wgrad_plan(&g, &s);
     const float *dy = c->in[0].p; /* [N,O,OH,OW] */
     const float *x = c->in[1].p;  /* [N,C,H,W] */
-    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, cols = g.c * g.kh * g.kw;
+    int64_t p = g.oh * g.ow, plane = f.in.plane, cols = g.c * g.kh * g.kw;
     dw_share own = dw_share_of(c, &g);
-    table(f.col, g.c, plane, g.kh, f.wp, g.kw, 1);
-    table(f.k, f.images, g.c * plane, g.oh, g.stride * f.wp, g.ow, g.stride);
+    input_taps(f.col, &g, &f.in);
+    table(f.k, f.images, g.c * plane, g.oh, g.stride * f.in.row, g.ow, f.in.step);
     table(f.dyk, f.images, g.o * p, 1, 0, p, 1);
     gemm m = {
         .m = own.r1 - own.r0,
@@ -508,17 +485,16 @@ static void conv2d_dw(const co_call *c)
         .cn = 1,
         .add = c->add,
     };
-    if (g.pad)
+    if (f.in.copied)
         clear(f.padded, f.images * g.c * plane);
     int64_t i = 0;
     do { /* runs once even without images, to write zeros */
         int64_t n = f.images < g.n - i ? f.images : g.n - i;
         m.b.p = x + i * g.c * g.h * g.w;
-        if (g.pad) {
+        if (f.in.copied) {
             for (int64_t image = 0; image < n; image++)
-                pad_planes(f.padded + (image * g.c + own.ch0) * plane,
-                           m.b.p + (image * g.c + own.ch0) * g.h * g.w, own.ch1 - own.ch0, g.h, g.w, g.pad,
-                           g.pad, f.hp, f.wp);
+                input_put(f.padded + (image * g.c + own.ch0) * plane,
+                          m.b.p + (image * g.c + own.ch0) * g.h * g.w, own.ch1 - own.ch0, &g, &f.in);
             m.b.p = f.padded;
         }
         m.a.p = dy + (i * g.o + own.r0) * p;

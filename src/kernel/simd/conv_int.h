@@ -30,6 +30,39 @@ typedef struct spaces {
     space shared, own;
 } spaces;
 
+/* A row of the image into a row of the even and a row of the odd columns. */
+static inline void split_row(float *even, float *odd, const float *src, int64_t w)
+{
+    int64_t x = 0;
+
+    for (; x + 2 * VW <= w; x += 2 * VW) {
+        v_store(even + x / 2, v_load_even(src + x));
+        v_store(odd + x / 2, v_load_even(src + x + 1));
+    }
+    for (; x < w; x++)
+        (x & 1 ? odd : even)[x / 2] = src[x];
+}
+
+/* The input as products read it (conv_input.c): a plane for each channel, of `rows` rows of `parts` parts. Two outputs
+ * that lie side by side meet pixels `step` apart. If nothing has to be padded or dealt, it is the image itself. */
+typedef struct input {
+    int64_t parts, part, row, rows, plane, step;
+    bool copied;
+} input;
+input LEVEL(input_of)(const geom *g);
+/* t[(c, kh, kw)]: from the pixel of an output's first tap to that of this one. Rises if there is one part. */
+void LEVEL(input_taps)(int32_t *t, const geom *g, const input *in);
+/* Borders are not written: they must be zero. */
+void LEVEL(input_put)(float *dst, const float *src, int64_t planes, const geom *g, const input *in);
+/* Copies planes of h x w into planes of hp x wp, with source pixel (0, 0) at (top, left). A negative top or
+ * left cuts the source. The border is not written: it is zero from the start of the call. */
+void LEVEL(pad_planes)(float *dst, const float *src, int64_t planes, int64_t h, int64_t w, int64_t top,
+                       int64_t left, int64_t hp, int64_t wp);
+#define input_of   LEVEL(input_of)
+#define input_taps LEVEL(input_taps)
+#define input_put  LEVEL(input_put)
+#define pad_planes LEVEL(pad_planes)
+
 /* Small pictures (conv_small.c): more than a fifth of the products would be with padding, and are left out.
  * `back`: the gradient of the input. */
 bool LEVEL(small_fits)(const geom *g);

@@ -20,7 +20,7 @@
 typedef struct gemm_side {
     const float *p;
     int64_t si, sk;         /* element (i, k) is p[i * si + k * sk] ... */
-    const int32_t *ti, *tk; /* ... or, with tables, p[ti[i] + tk[k]]; ti rises strictly */
+    const int32_t *ti, *tk; /* ... or, with tables, p[ti[i] + tk[k]] */
     bool rising;            /* tk rises strictly */
 } gemm_side;
 

@@ -77,6 +77,14 @@ static void half_by_mask(float *out, const gemm_side *b, int64_t j, int64_t n, i
         v_store(out + k * NR, v_load_n(b->p + j + off_k(b, k0 + k), n));
 }
 
+static inline bool is_run(const int32_t *lane, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (lane[i] - lane[i - 1] != 1)
+            return false;
+    return true;
+}
+
 /* VW columns from j on, of which n exist. */
 static void pack_half(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc)
 {
@@ -90,9 +98,9 @@ static void pack_half(float *out, const gemm_side *b, int64_t j, int64_t n, int6
     from.p += off_i(b, j);
     for (int64_t i = 0; i < VW; i++)
         lane[i] = (int32_t)(off_i(b, j + (i < n ? i : n - 1)) - off_i(b, j));
-    if (lane[VW - 1] == VW - 1 && n == VW)
+    if (n == VW && is_run(lane, VW))
         half_by_loads(out, &from, 0, k0, kc);
-    else if (lane[VW / 2 - 1] == VW / 2 - 1 && lane[VW - 1] - lane[VW / 2] == VW / 2 - 1 && n == VW)
+    else if (n == VW && is_run(lane, VW / 2) && is_run(lane + VW / 2, VW / 2))
         half_by_quads(out, &from, lane, k0, kc);
     else if (b->tk ? b->rising : b->sk == 1)
         half_by_transpose(out, &from, lane, k0, kc);

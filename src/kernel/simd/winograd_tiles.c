@@ -6,19 +6,6 @@
  */
 #include "kernel/simd/winograd_int.h"
 
-/* A row of the image into a row of the even and a row of the odd columns. */
-static void split_row(float *even, float *odd, const float *src, int64_t w)
-{
-    int64_t x = 0;
-
-    for (; x + 2 * VW <= w; x += 2 * VW) {
-        v_store(even + x / 2, v_load_even(src + x));
-        v_store(odd + x / 2, v_load_even(src + x + 1));
-    }
-    for (; x < w; x++)
-        (x & 1 ? odd : even)[x / 2] = src[x];
-}
-
 void win_split(float *dst, const float *src, int64_t channels, const geom *g, const grid *t)
 {
     int64_t plane = t->ph * t->pw;

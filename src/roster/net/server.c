@@ -185,7 +185,7 @@ static void note_unlogged(server *srv, const seat *peer)
         return;
     co_stamp(stamp, (double)host_clock_ns(&srv->where) / 1e9);
     int n = snprintf(line, sizeof line,
-                     "%s [%s:-] what it logged last may be missing here: it is in merged.log on that host\n",
+                     "%s [%s:-] what it logged last may be missing here: that host has it in its own log\n",
                      stamp, peer->who.name);
     srv->log(srv->log_ctx, line, (size_t)n);
 }

@@ -71,9 +71,11 @@ static void say_farewell(server *srv, seat *peer)
 
     if (srv->handover.checked)
         return;
-    snprintf(how.text, sizeof how.text,
-             "the run goes on without this host: %.250s. Start it here again: it joins as a new host",
-             peer->gone);
+    snprintf(
+        how.text, sizeof how.text,
+        "the run goes on without this host: %.250s. If it does not come back by itself, start it here again: "
+        "it joins as a new host",
+        peer->gone);
     seat_farewell(&srv->seats, peer, FRAME_OVER, leave_pack(&how));
 }
 
