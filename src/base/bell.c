@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* A thread that has spun in vain offers its CPU to others so often, most of a millisecond, before it
+/* A thread that has spun in vain offers its CPU to others YIELDS times, most of a millisecond, before it
  * sleeps. Threads that share a call of a few milliseconds often wait longer than they spin, and to wake
  * one takes as long again. If somebody took the CPU, it sleeps at once: a thread that was woken comes before
  * others that compute, one that yielded comes after them. */

@@ -1,4 +1,4 @@
-/* bell.h -- a number that one thread changes and one other thread waits for.
+/* bell.h -- a number that threads change and one other thread waits for.
  *
  * The waiting thread spins for a while, then offers its CPU to others, and only then sleeps; as long as the two meet
  * quickly, neither makes a system call that blocks.

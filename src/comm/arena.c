@@ -85,7 +85,7 @@ co_err co_arena_fits(const co_arena *a)
     return co_fail(
         CO_ENOMEM,
         "the plan needs %.1f MiB of memory but only %.1f MiB are free: use a smaller data.batch_size, fewer "
-        "trainer.devices or a smaller model",
+        "trainer.devices, trainer.slices_at_once=false or a smaller model",
         (double)a->bytes / 1048576, (double)room / 1048576);
 }
 

@@ -281,6 +281,20 @@ static bool may_add(const struct compile *c, int i)
     return op->n_out == 1 && v->twin >= 0 && c->e->buffer[v->twin].last == i;
 }
 
+/* The last call that uses a gradient which call i writes to the leaf; -1: it writes none. */
+static int settled_after(const struct compile *c, int i)
+{
+    const struct op *op = c->live[i];
+    int last = -1;
+
+    for (int k = 0; k < op->n_out; k++) {
+        const struct value *v = value_of(c, op->out[k]);
+        if (v->twin >= 0 && c->e->buffer[v->twin].last > last)
+            last = c->e->buffer[v->twin].last;
+    }
+    return last;
+}
+
 static co_err bind_calls(struct compile *c)
 {
     co_exec *e = c->e;
@@ -300,6 +314,7 @@ static co_err bind_calls(struct compile *c)
         call->looks_up = looks_up(op->id, call);
         e->looks_up |= call->looks_up;
         call->may_add = may_add(c, i);
+        call->settled = settled_after(c, i);
         call->scratch = c->scratch[i] < 0 ? 0 : e->buffer[c->scratch[i]].offset;
     }
     return CO_OK;

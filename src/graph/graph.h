@@ -153,11 +153,12 @@ typedef struct co_bases {
     float *const *beside;
     int n_beside;
     bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */
-    /* Another thread may run the sibling at the same time: this run then touches an element of the leaf only after
-     * `before`, the sibling's `done`, says that the sibling has finished it. Both runs must be of executors whose calls
-     * with the same number write the same elements. NULL: nobody, and nobody. `spin`: as for a team. */
+    /* Another thread may run the left sibling at the same time. `done` of a run says how many of its calls are finished
+     * (one more than there are: the whole run). With `before`, the sibling's `done`, this run touches an element of the
+     * leaf only after the sibling has used it for the last time. Calls with the same number must write the same elements
+     * in both. Either may be NULL. `spin`: as for a team. */
     struct {
-        co_bell *done, *before; /* how many calls are finished; one more: all is */
+        co_bell *done, *before;
         int spin;
     } pace;
 } co_bases;
@@ -204,6 +205,7 @@ void co_exec_run_part(const co_exec *e, const co_bases *bases, const co_run *run
  * written by one call. */
 typedef void co_leaf_fn(void *ctx, int call, size_t offset, size_t count);
 void co_exec_leaf_parts(const co_exec *e, int from, int to, co_leaf_fn *each, void *ctx);
+bool co_exec_reads_leaf(const co_exec *e); /* does a call read a gradient there that an earlier one wrote? */
 
 /* Runs all calls and invokes `after` after each one with its number and outputs, to find the cause of a value
  * or to measure time. */

@@ -185,7 +185,8 @@ struct call {
     size_t scratch; /* offset in the workspace */
     int threads;    /* the most that compute it: scratch is planned for them */
     bool looks_up;  /* rows of a table of the state, by indices of the input */
-    bool may_add;   /* a run that adds to the leaf may let the kernel add: nothing reads the twin */
+    int settled;  /* the last call that uses what this one writes to the leaf; -1: it writes nothing there */
+    bool may_add; /* a run that adds to the leaf may let the kernel add: nothing reads the twin */
     co_op op;
     const char *name;
 };

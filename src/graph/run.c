@@ -196,14 +196,6 @@ static bool is_at_least(uint32_t now, uint32_t least)
     return now >= least;
 }
 
-static bool writes_leaf(const struct call *call)
-{
-    for (int i = 0; i < call->n_out; i++)
-        if (call->out[i].at.base == BASE_LEAF)
-            return true;
-    return false;
-}
-
 /* Waits until the sibling has finished so many calls. */
 static void follow(const co_bases *how, uint32_t calls)
 {
@@ -228,8 +220,8 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
-        if (bases->pace.before && writes_leaf(&e->call[i]))
-            follow(bases, (uint32_t)i + 1);
+        if (e->call[i].settled >= 0)
+            follow(bases, (uint32_t)e->call[i].settled + 1);
         bool added = run_call(&e->call[i], base, run, bases, w, out);
         if (!added && !space)
             co_team_run(bases->team, threads_of(&e->call[i], bases->team), add_share,
@@ -308,6 +300,14 @@ void co_exec_leaf_parts(const co_exec *e, int from, int to, co_leaf_fn *each, vo
             if (out->at.base == BASE_LEAF)
                 each(ctx, i, out->at.offset / (size_t)e->real_size, (size_t)co_shape_count(&out->shape));
         }
+}
+
+bool co_exec_reads_leaf(const co_exec *e)
+{
+    for (int i = 0; i < e->info.calls; i++)
+        if (e->call[i].settled > i)
+            return true;
+    return false;
 }
 
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)

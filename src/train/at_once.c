@@ -10,7 +10,6 @@
  *     thread 0   F0 ........ B0 [fc] [layer4] [layer3] ...
  *     thread 1   F1 ........ B1      [fc]+    [layer4]+ [layer3]+ ...
  */
-#include "train/agree_int.h"
 #include "train/rank_int.h"
 
 #include <string.h>
@@ -23,7 +22,7 @@ struct member {
     co_bases bases;
 };
 
-/* Thread i has members [i * each, (i + 1) * each): siblings are one thread's, where it has several. */
+/* Thread i has members [i * each, (i + 1) * each), so that siblings are one thread's, where it has two. */
 struct members {
     struct member member[AT_ONCE_MOST * AT_ONCE_EACH];
     int each;
@@ -31,17 +30,15 @@ struct members {
     _Atomic uint32_t *beat;
 };
 
-int slices_at_once(const struct rank *rank, const co_fold *fold, int from, int64_t step)
+int slices_at_once(const struct rank *rank, const co_fold *fold, int from, int to)
 {
-    const unit u = {.kind = UNIT_TRAIN, .step = step};
     int n = 0, threads = rank->plan->at_once;
 
-    /* an audit looks at a leaf that is alone in its buffer */
-    if (threads < 2 || rank->spoil_from || verify_due(rank->plan, &u))
+    if (threads < 2)
         return 1;
-    while (n < threads * AT_ONCE_EACH && from + n < fold->n_ops && fold->op[from + n].leaf >= 0)
+    while (n < threads * AT_ONCE_EACH && from + n < to && fold->op[from + n].leaf >= 0)
         n++;
-    return n >= threads ? n - n % threads : n > 1 ? n : 1;
+    return n >= threads ? n - n % threads : 1;
 }
 
 /* Takes the next slice from the loader. The loader uses its memory again when the slice after it is taken: all but the
@@ -75,8 +72,6 @@ static bool open_member(struct rank *rank, int64_t step, const co_fold_op *op, i
                    .add = op->adds,
                    .pace = {&member->done, k && op->adds ? &all->member[k - 1].done : NULL, rank->spin}};
     set_rows(&member->bases, job->shape);
-    fault_point(rank, CO_FAULT_FORWARD);
-    fault_point(rank, CO_FAULT_BACKWARD);
     return true;
 }
 
@@ -91,7 +86,7 @@ static void run_members(void *ctx, int ith, int nth)
 
 bool leaves_at_once(struct rank *rank, int64_t step, const co_fold_op *op, int n)
 {
-    int threads = n < rank->plan->at_once ? n : rank->plan->at_once;
+    int threads = rank->plan->at_once;
     struct members all = {.each = n / threads,
                           .run = {.seed = (uint64_t)rank->plan->cfg.seed, .step = (uint32_t)step},
                           .beat = &rank->me->record.call};
@@ -102,10 +97,12 @@ bool leaves_at_once(struct rank *rank, int64_t step, const co_fold_op *op, int n
             return false;
     }
     rank_phase(rank, CO_PHASE_COMPUTE, (uint32_t)op->leaf);
+    fault_point(rank, CO_FAULT_FORWARD);
+    fault_point(rank, CO_FAULT_BACKWARD);
     uint64_t t0 = co_now_ns();
     co_team_run(rank->team, threads, run_members, &all);
     fault_slow(rank, t0);
-    rank->compute_ns = (co_now_ns() - t0) / (uint64_t)n;
+    rank->compute_ns = (co_now_ns() - t0) / (uint64_t)all.each;
     rank->spent.compute_ns += co_now_ns() - t0;
     rank->spent.leaves += (uint64_t)n;
     return true;

@@ -1,18 +1,37 @@
 /* at_once_plan.c -- do the threads of a rank compute a slice each, and what memory does that take? See at_once.c. */
 #include "train/regions_int.h"
 
-/* Leaves of a slot, of this host alone: the most that any slot has. */
-static int most_leaves(const co_plan *plan)
+/* The most leaves that follow one another in a fold, without an addition of two nodes between them. */
+static int longest_run(const co_fold *fold)
 {
-    return (plan->slices + plan->ranks - 1) / plan->ranks;
+    int most = 0;
+
+    for (int i = 0, n = 0; i < fold->n_ops; i++) {
+        n = fold->op[i].leaf >= 0 ? n + 1 : 0;
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
-void at_once_plan(co_plan *plan)
+/* For this host alone: several hosts have group.c, which needs the memory of several slices too. Lists of rows are
+ * written under a lock (leaves.c). */
+co_err at_once_plan(co_plan *plan)
 {
-    bool fits = plan->threads > 1 && plan->threads <= AT_ONCE_MOST && plan->threads <= most_leaves(plan);
+    co_tree tree;
+    int most = 0;
 
-    if (fits && plan->cfg.slices_at_once && plan->hosts == 1 && !plan->rows.n && calls_are_alike(&plan->train))
-        plan->at_once = plan->threads;
+    if (plan->threads == 1 || plan->threads > AT_ONCE_MOST || !plan->cfg.slices_at_once || plan->hosts > 1 ||
+        plan->rows.n || !calls_are_alike(&plan->train))
+        return CO_OK;
+    CO_TRY(co_tree_init(&tree, plan->ranks));
+    co_tree_deal(&tree, &plan->cut[CUT_FULL], 0, plan->slices);
+    for (int slot = 0; slot < plan->ranks; slot++) {
+        int run = longest_run(&tree.fold[slot]);
+        most = run > most ? run : most;
+    }
+    co_tree_fini(&tree);
+    plan->at_once = most >= plan->threads ? plan->threads : 0;
+    return CO_OK;
 }
 
 size_t at_once_work(const co_plan *plan)

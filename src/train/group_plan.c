@@ -25,7 +25,6 @@ static struct scan scan_calls(const co_exec *exec, int from, int to)
     return scan;
 }
 
-/* Whatever the shape of the slice. */
 bool calls_are_alike(const exec_set *set)
 {
     const co_exec_info *first = co_exec_info_of(set->e[0].exec);
@@ -80,7 +79,11 @@ void group_plan(co_plan *plan)
     size_t most = 1 + leaves / (group_work_bytes(plan) + loader_slot_bytes(plan) + 1);
     size_t asked = (size_t)plan->cfg.overlap, slices = (size_t)plan->slices;
 
-    if (plan->hosts == 1 || plan->kernels->space || plan->rows.n || !asked || !calls_are_alike(&plan->train))
+    /* a later part of one slice must not read what another has added to meanwhile */
+    bool settled = !co_exec_reads_leaf(plan->train.e[0].exec);
+
+    if (plan->hosts == 1 || !settled || plan->kernels->space || plan->rows.n || !asked ||
+        !calls_are_alike(&plan->train))
         return;
     most = most < asked ? most : asked;
     most = most < slices ? most : slices;

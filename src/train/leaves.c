@@ -109,7 +109,7 @@ static bool some_ops(struct rank *rank, int64_t step, const co_fold *fold, int t
     int n;
 
     for (int i = 0; i < to; i += n) {
-        n = slices_at_once(rank, fold, i, step);
+        n = slices_at_once(rank, fold, i, to);
         if (n > 1 ? !leaves_at_once(rank, step, &fold->op[i], n) : !one_op(rank, step, &fold->op[i]))
             return false;
         fault_point(rank, CO_FAULT_NONE);

@@ -153,7 +153,7 @@ static const co_option trainer[] = {
      "computed; a rank begins with two and takes more while it has to wait for the wire; 0: none",
      .min = 0, .max = 256, .may_change = true, .of_host = true},
     {"slices_at_once", CO_OPT_BOOL, AT(slices_at_once), "true",
-     "a rank with several threads, and at least as many slices, computes slices of its own with each thread; "
+     "a rank with two to four threads, and at least as many slices, computes other slices with each thread; "
      "false: all its threads share one slice after the other, which is slower and takes less memory",
      .may_change = true, .of_host = true},
     {"fast_dev_run", CO_OPT_BOOL, AT(fast_dev_run), "false",

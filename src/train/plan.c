@@ -333,7 +333,7 @@ static co_err finish_to_train(co_plan *plan)
     CO_TRY(choose_buffers(plan));
     choose_aside(plan);
     group_plan(plan);
-    at_once_plan(plan);
+    CO_TRY(at_once_plan(plan));
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);

@@ -83,7 +83,7 @@ struct co_plan {
         int call[GROUP_PARTS + 1];     /* part i is calls [call[i], call[i + 1]) */
         size_t final[GROUP_PARTS + 1]; /* elements from here on are final when parts [0, i) are done */
     } group;
-    int at_once; /* slices that the threads of a rank compute at once, see at_once.c; 0: they share the calls of one */
+    int at_once; /* threads of a rank that compute slices at once, see at_once.c; 0: they share the calls of one */
     uint32_t eval_count[CO_SPLIT_COUNT], eval_items[CO_SPLIT_COUNT], max_items;
     recipe recipe;
     monitors monitors;
@@ -96,12 +96,13 @@ struct co_plan {
 };
 
 enum { AT_ONCE_MOST = 32, AT_ONCE_EACH = 2 }; /* threads; slices of each */
-void at_once_plan(co_plan *plan);             /* at_once_plan.c: whether they do, */
-size_t at_once_bytes(const co_plan *plan);    /* the memory that a slot needs for it, */
-size_t at_once_work(const co_plan *plan);     /* and in it each thread but one */
+/* at_once_plan.c: fills in plan->at_once; the memory of a slot for it; the workspace of a thread in that memory */
+co_err at_once_plan(co_plan *plan);
+size_t at_once_bytes(const co_plan *plan);
+size_t at_once_work(const co_plan *plan);
 
-void group_plan(co_plan *plan);               /* group_plan.c: its parts, and how many slices */
-bool calls_are_alike(const exec_set *set);    /* those with the same number write the same elements */
+void group_plan(co_plan *plan);            /* group_plan.c: its parts, and how many slices */
+bool calls_are_alike(const exec_set *set); /* do calls with the same number write the same elements, in all shapes? */
 size_t group_bytes(const co_plan *plan);      /* of the memory that a slot needs for it, */
 size_t group_work_bytes(const co_plan *plan); /* in which each slice but the first has a workspace */
 /* The samples of step `step`, in order: samples_of_step of them. One thread at a time uses an order. */

@@ -64,13 +64,14 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
 void rank_close(struct rank *rank);
 void rank_loop(struct rank *rank); /* units until the end; what TSan runs in threads */
 
+/* at_once.c: how many operations of the fold from `from` on, and before `to`, are slices that are computed at once; 1:
+ * this one is computed alone, or is not a slice. leaves_at_once: false: the turn is over. */
+int slices_at_once(const struct rank *rank, const co_fold *fold, int from, int to);
+bool leaves_at_once(struct rank *rank, int64_t step, const co_fold_op *op, int n);
+
 /* group.c: the last slices of a slot go backward together, part by part, and what is final of their sum is
  * sent at once. */
 /* The first operation of the fold that belongs to the group; n_ops: there is none. */
-/* at_once.c: how many operations of the fold from `from` on are slices that are computed at once; 1: it is computed
- * alone, or not a slice. leaves_at_once: false: the turn is over. */
-int slices_at_once(const struct rank *rank, const co_fold *fold, int from, int64_t step);
-bool leaves_at_once(struct rank *rank, int64_t step, const co_fold_op *op, int n);
 int group_begins(const struct rank *rank, const co_fold *fold, int64_t step);
 bool group_run(struct rank *rank, int64_t step, const co_fold *fold, int first); /* false: the turn is over */
 void group_grow(struct rank *rank); /* after a step: more slices, if this rank waits for the wire */

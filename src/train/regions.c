@@ -39,9 +39,12 @@ static void *late_region(struct walk *walk, const char *name, size_t bytes)
     return NULL;
 }
 
+/* Slices that are computed at once are taken one after the other, without a pause. */
 int loader_depth(const co_plan *plan)
 {
-    return plan->cfg.workers ? (int)plan->cfg.workers + 2 : 1;
+    int more = plan->at_once > 1 ? plan->at_once * AT_ONCE_EACH - 1 : 0;
+
+    return plan->cfg.workers ? (int)plan->cfg.workers + 2 + more : 1;
 }
 
 size_t loader_slot_bytes(const co_plan *plan)

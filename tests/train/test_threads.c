@@ -28,6 +28,7 @@ static void any_number_agrees(const char *model)
                                        "trainer.devices=2 trainer.threads=2",
                                        "trainer.devices=2 trainer.threads=3 data.workers=2",
                                        "trainer.devices=1 trainer.threads=2 trainer.slices_at_once=false",
+                                       "trainer.devices=1 trainer.threads=5",
                                        "trainer.devices=1 trainer.threads=auto"};
     outcome one = run("one", model, "trainer.devices=1 trainer.threads=1");
 
@@ -76,7 +77,7 @@ TEST_LONG_WITHIN(threads_that_divide_the_chunks_of_the_state_give_the_same_weigh
 /* A rank's helpers die with it; its successor starts a team of its own. */
 TEST_LONG_WITHIN(ranks_with_threads_that_are_killed_end_in_the_same_weights, 150)
 {
-    static const char *const phases[] = {"forward", "sum", "apply", "evaluation", "random"};
+    static const char *const phases[] = {"forward", "backward", "sum", "apply", "evaluation", "random"};
 #define LONGER "data=digits model=cnn data.batch_size=128 trainer.slices=4 trainer.max_epochs=4 "
     outcome calm = program_run("calm", LONGER "trainer.devices=1 trainer.threads=1");
 

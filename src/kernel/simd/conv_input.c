@@ -4,13 +4,13 @@
  *     stride 2, columns 0 1 2 3 4 5 6 7   ->   0 2 4 6 | 1 3 5 7
  *
  * A tap meets every stride-th column of a row: these now lie side by side, so packing loads vectors. That pays if a row
- * of the output fills a vector and a column has several taps.
+ * of the output fills a vector and columns meet several taps.
  */
 #include "kernel/simd/conv_int.h"
 
 input input_of(const geom *g)
 {
-    input in = {.parts = g->kw > 1 && g->ow >= VW ? g->stride : 1, .rows = g->h + 2 * g->pad};
+    input in = {.parts = g->kw > g->stride && g->ow >= VW ? g->stride : 1, .rows = g->h + 2 * g->pad};
 
     in.part = (g->w + 2 * g->pad + in.parts - 1) / in.parts;
     in.row = in.part * in.parts;
@@ -57,8 +57,11 @@ static void deal_row(float *dst, const float *src, const geom *g, const input *i
         split_row(dst + even % 2 * in->part + even / 2, dst + odd % 2 * in->part + odd / 2, src, g->w);
         return;
     }
-    for (int64_t x = 0; x < g->w; x++)
-        dst[(x + g->pad) % in->parts * in->part + (x + g->pad) / in->parts] = src[x];
+    for (int64_t first = 0; first < in->parts; first++) {
+        float *to = dst + (first + g->pad) % in->parts * in->part + (first + g->pad) / in->parts;
+        for (int64_t x = first, i = 0; x < g->w; x += in->parts, i++)
+            to[i] = src[x];
+    }
 }
 
 void input_put(float *dst, const float *src, int64_t planes, const geom *g, const input *in)
