@@ -155,8 +155,8 @@ typedef struct co_bases {
     bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */
     /* Another thread may run the left sibling at the same time. `done` of a run says how many of its calls are finished
      * (one more than there are: the whole run). With `before`, the sibling's `done`, this run touches an element of the
-     * leaf only after the sibling has used it for the last time. Calls with the same number must write the same elements
-     * in both. Either may be NULL. `spin`: as for a team. */
+     * leaf only after the sibling has used it for the last time. Calls with the same number must write the same
+     * elements in both. Either may be NULL. `spin`: as for a team. */
     struct {
         co_bell *done, *before;
         int spin;
