@@ -117,9 +117,11 @@ bool facts_is_metric(const char *name);
 const char *facts_host(const json_t *hosts, size_t i, char out[96]);
 double facts_host_threads(const facts *f, const char *name); /* ranks times threads of that host; nan */
 json_t *facts_json(const facts *f);
-/* How many times as fast as the base: by wall time if both trained on as many samples in one start, else by
- * samples a second. Efficiency: that over how many times the ranks. nan: not known. */
+/* How many times as fast as the base: by wall time if both trained on as many samples in one start and evaluated on as
+ * many, else by samples a second. Size: how many times the ranks, times their threads. Efficiency: speed-up over size.
+ * nan: not known. */
 double facts_speed_up(const facts *base, const facts *f);
+double facts_size(const facts *base, const facts *f);
 double facts_efficiency(const facts *base, const facts *f);
 
 /* starts.c: fills in start, n_starts, starts_missing, cpu_unknown and host_list. */

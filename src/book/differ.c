@@ -64,6 +64,9 @@ static void place(const struct telling *t, const facts *a, const facts *b)
     if (!isnan(a->ranks) && !isnan(b->ranks) && a->ranks != b->ranks)
         say(t, "%s rank%s instead of %s.", words_int(b->ranks).text, b->ranks == 1 ? "" : "s",
             words_int(a->ranks).text);
+    if (!isnan(a->threads) && !isnan(b->threads) && a->threads != b->threads)
+        say(t, "%s thread%s a rank instead of %s.", words_int(b->threads).text, b->threads == 1 ? "" : "s",
+            words_int(a->threads).text);
     if (!isnan(a->hosts) && !isnan(b->hosts) && a->hosts != b->hosts)
         say(t, "%s host%s instead of %s.", words_int(b->hosts).text, b->hosts == 1 ? "" : "s",
             words_int(a->hosts).text);
@@ -170,15 +173,16 @@ static void results(const struct telling *t, const facts *a, const facts *b)
 
 static void speed(const struct telling *t, const facts *a, const facts *b)
 {
-    double up = facts_speed_up(a, b), each = facts_efficiency(a, b);
+    double up = facts_speed_up(a, b), each = facts_efficiency(a, b), size = facts_size(a, b);
+    bool threads = a->threads != b->threads && !isnan(a->threads) && !isnan(b->threads);
 
     if (isnan(up))
         return;
-    if (isnan(each) || a->ranks == b->ranks)
+    if (isnan(each) || size == 1)
         say(t, "%.2f times as fast.", up);
     else
-        say(t, "%.2f times as fast with %.4g times the ranks: efficiency %.0f %%.", up, b->ranks / a->ranks,
-            100 * each);
+        say(t, "%.2f times as fast with %.4g times the %s: efficiency %.0f %%.", up, size,
+            threads ? "threads of all ranks" : "ranks", 100 * each);
 }
 
 void differ_runs(const facts *base, const facts *other, differ_say tell, void *ctx)

@@ -345,19 +345,40 @@ static bool had_one_start(const facts *f)
     return json_array_size(json_object_get(f->header, "segments")) == 1;
 }
 
+/* Wall time includes evaluations and the final test. */
+static bool evaluate_alike(const facts *a, const facts *b)
+{
+    static const char *const keys[] = {"test", "trainer.limit_val_batches", "trainer.limit_test_batches",
+                                       "trainer.eval_every", "trainer.val_check_interval"};
+
+    for (size_t i = 0; i < CO_COUNT(keys); i++) {
+        const char *mine = facts_config(a, keys[i]), *theirs = facts_config(b, keys[i]);
+        if (mine && theirs && strcmp(mine, theirs) != 0)
+            return false;
+    }
+    return true;
+}
+
 double facts_speed_up(const facts *base, const facts *f)
 {
-    bool same_work =
-        base->samples > 0 && base->samples == f->samples && had_one_start(base) && had_one_start(f);
+    bool same_work = base->samples > 0 && base->samples == f->samples && had_one_start(base) &&
+                     had_one_start(f) && evaluate_alike(base, f);
 
     if (same_work && base->wall_s > 0 && f->wall_s > 0)
         return base->wall_s / f->wall_s;
     return base->samples_per_s > 0 && f->samples_per_s > 0 ? f->samples_per_s / base->samples_per_s : NAN;
 }
 
+double facts_size(const facts *base, const facts *f)
+{
+    double threads = base->threads > 0 && f->threads > 0 ? f->threads / base->threads : 1;
+
+    return base->ranks > 0 && f->ranks > 0 ? f->ranks / base->ranks * threads : NAN;
+}
+
 double facts_efficiency(const facts *base, const facts *f)
 {
-    return base->ranks > 0 && f->ranks > 0 ? facts_speed_up(base, f) * base->ranks / f->ranks : NAN;
+    return facts_speed_up(base, f) / facts_size(base, f);
 }
 
 double facts_host_threads(const facts *f, const char *name)

@@ -246,7 +246,9 @@ static co_err check_dir(const struct movielens_cfg *c)
         return co_fail(CO_EINPUT, "data=movielens needs data.dir=FOLDER, the folder of an unpacked archive of"
                                   " https://grouplens.org/datasets/movielens/, such as ml-latest-small");
     if (!co_fs_is_dir(c->dir))
-        return co_fail(CO_EINPUT, "data.dir: %s is %s; give the folder of an unpacked MovieLens archive",
+        return co_fail(CO_EINPUT,
+                       "data.dir: %s is %s; give the folder of an unpacked MovieLens archive, or fetch one: "
+                       "cohort data get movielens",
                        c->dir, co_fs_exists(c->dir) ? "not a folder" : "not there");
     return CO_OK;
 }

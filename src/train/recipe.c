@@ -154,8 +154,10 @@ static co_err add_average(co_plan *plan)
 static co_err choose_warmup(co_plan *plan)
 {
     if (plan->cfg.warmup_steps && plan->cfg.warmup_epochs)
-        return co_fail(CO_EINPUT,
-                       "schedule.warmup_steps and schedule.warmup_epochs are both given: one will do");
+        return co_fail(
+            CO_EINPUT,
+            "schedule.warmup_steps and schedule.warmup_epochs are both given, here or by the experiment: "
+            "set one of them to 0");
     plan->recipe.warmup = plan->cfg.warmup_epochs ? plan->cfg.warmup_epochs * plan->units.steps_per_epoch
                                                   : plan->cfg.warmup_steps;
     if (plan->recipe.warmup && plan->spec.schedule && plan->spec.schedule->momentum)
@@ -164,7 +166,9 @@ static co_err choose_warmup(co_plan *plan)
                        "schedule.warmup_epochs at 0",
                        plan->spec.schedule->name);
     if (plan->recipe.warmup > plan->units.steps)
-        return co_fail(CO_EINPUT, "a warm-up of %lld steps is longer than the run's %lld: take fewer",
+        return co_fail(CO_EINPUT,
+                       "schedule.%s: a warm-up of %lld steps is longer than the run's %lld: take fewer, or 0",
+                       plan->cfg.warmup_epochs ? "warmup_epochs" : "warmup_steps",
                        (long long)plan->recipe.warmup, (long long)plan->units.steps);
     return CO_OK;
 }

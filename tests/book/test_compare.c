@@ -3,7 +3,7 @@
 
 #include "net/net.h"
 
-#define WORDS "model=mlp trainer.max_epochs=1"
+#define WORDS "model=mlp trainer.max_epochs=1 trainer.threads=1"
 
 /* One rank, two ranks, two hosts, and two ranks with twice the batch. */
 static void four_runs(void)
@@ -11,17 +11,18 @@ static void four_runs(void)
     int port;
 
     CHECK_OK(co_net_free_port(&port));
-    test_run r = test_sh(
-        "exec 2>&1; set -e; mkdir guest\n"
-        "$COHORT train " WORDS " trainer.devices=1 run.dir=logs/one > /dev/null\n"
-        "$COHORT train " WORDS " trainer.devices=2 run.dir=logs/two > /dev/null\n"
-        "$COHORT train " WORDS " trainer.devices=2 data.batch_size=128 run.dir=logs/double > /dev/null\n"
-        "export COHORT_TOKEN=$($COHORT token | head -1)\n"
-        "line=\"--nnodes=2 --master-addr=127.0.0.1 --master-port=%d " WORDS " trainer.devices=1\"\n"
-        "$COHORT train $line --node-rank=0 run.dir=logs/hosts > /dev/null & first=$!\n"
-        "(cd guest; $COHORT train $line --node-rank=1 > /dev/null)\n"
-        "wait $first",
-        port);
+    test_run r =
+        test_sh("exec 2>&1; set -e; mkdir guest\n"
+                "$COHORT train " WORDS " trainer.devices=1 run.dir=logs/one > /dev/null\n"
+                "$COHORT train " WORDS " trainer.devices=2 run.dir=logs/two > /dev/null\n"
+                "$COHORT train " WORDS
+                " trainer.devices=2 trainer.threads=2 data.batch_size=128 run.dir=logs/double > /dev/null\n"
+                "export COHORT_TOKEN=$($COHORT token | head -1)\n"
+                "line=\"--nnodes=2 --master-addr=127.0.0.1 --master-port=%d " WORDS " trainer.devices=1\"\n"
+                "$COHORT train $line --node-rank=0 run.dir=logs/hosts > /dev/null & first=$!\n"
+                "(cd guest; $COHORT train $line --node-rank=1 > /dev/null)\n"
+                "wait $first",
+                port);
     CHECK(r.status == 0, "%s", r.out);
     free(r.out);
 }
@@ -81,6 +82,8 @@ TEST(a_comparison_has_the_table_and_a_sentence_for_each_difference)
         "- Batch doubled (64 to 128), learning rate unchanged (0.001).",
         "- 12 steps instead of 23.",
         "times as fast with 2 times the ranks: efficiency ",
+        "- 2 threads a rank instead of 1.",
+        "times as fast with 4 times the threads of all ranks: efficiency ",
         "](plots/metric-time.svg)",
     };
 
