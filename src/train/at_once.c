@@ -48,7 +48,7 @@ static bool open_member(struct rank *rank, int64_t step, const co_fold_op *op, i
 {
     const co_plan *plan = rank->plan;
     char *works = rank->regions->at_once[rank->who.slot];
-    char *inputs = works + (size_t)(plan->at_once - 1) * at_once_work(plan);
+    char *inputs = works + (size_t)(plan->at_once - 1) * slice_work_bytes(plan);
     leaf_stat *leaf = &rank->regions->leaf[step & 1][op->leaf];
     struct member *member = &all->member[k];
     int thread = k / all->each;
@@ -66,7 +66,7 @@ static bool open_member(struct rank *rank, int64_t step, const co_fold_op *op, i
         (co_bases){.state = rank->regions->state,
                    .leaf = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst),
                    .input = input,
-                   .work = thread ? works + (size_t)(thread - 1) * at_once_work(plan) : rank->work,
+                   .work = thread ? works + (size_t)(thread - 1) * slice_work_bytes(plan) : rank->work,
                    .stat = leaf->stat,
                    .work_bytes = plan->train.work_bytes,
                    .add = op->adds,

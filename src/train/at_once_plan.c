@@ -34,18 +34,13 @@ co_err at_once_plan(co_plan *plan)
     return CO_OK;
 }
 
-size_t at_once_work(const co_plan *plan)
-{
-    return (plan->train.work_bytes + 63) & ~(size_t)63;
-}
-
 /* A workspace for every thread but the first, and a place for the input of every slice but the last, which lies where
  * the loader has put it. */
 size_t at_once_bytes(const co_plan *plan)
 {
     size_t threads = (size_t)plan->at_once;
 
-    return threads > 1
-               ? (threads - 1) * at_once_work(plan) + (threads * AT_ONCE_EACH - 1) * loader_slot_bytes(plan)
-               : 0;
+    return threads > 1 ? (threads - 1) * slice_work_bytes(plan) +
+                             (threads * AT_ONCE_EACH - 1) * loader_slot_bytes(plan)
+                       : 0;
 }

@@ -67,7 +67,7 @@ static bool open_member(struct rank *rank, int64_t step, const co_fold_op *op, i
     member->bases = (co_bases){.state = rank->regions->state,
                                .leaf = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst),
                                .input = kept,
-                               .work = k ? works + (size_t)(k - 1) * group_work_bytes(plan) : rank->work,
+                               .work = k ? works + (size_t)(k - 1) * slice_work_bytes(plan) : rank->work,
                                .stat = leaf->stat,
                                .work_bytes = plan->train.work_bytes,
                                .add = op->adds,

@@ -60,7 +60,7 @@ static void cut_passes(co_plan *plan)
         plan->group.final[i] = scan_calls(exec, plan->group.call[i], info->calls).end;
 }
 
-size_t group_work_bytes(const co_plan *plan)
+size_t slice_work_bytes(const co_plan *plan)
 {
     return (plan->train.work_bytes + 63) & ~(size_t)63;
 }
@@ -69,14 +69,14 @@ size_t group_bytes(const co_plan *plan)
 {
     size_t most = (size_t)plan->group.most;
 
-    return most ? (most - 1) * group_work_bytes(plan) + most * loader_slot_bytes(plan) : 0;
+    return most ? (most - 1) * slice_work_bytes(plan) + most * loader_slot_bytes(plan) : 0;
 }
 
 /* As many slices as the memory of the leaves would hold: the group at most doubles what a slot needs. */
 void group_plan(co_plan *plan)
 {
     size_t leaves = (size_t)plan->n_buffers * plan->layout->dense * sizeof(float);
-    size_t most = 1 + leaves / (group_work_bytes(plan) + loader_slot_bytes(plan) + 1);
+    size_t most = 1 + leaves / (slice_work_bytes(plan) + loader_slot_bytes(plan) + 1);
     size_t asked = (size_t)plan->cfg.overlap, slices = (size_t)plan->slices;
 
     /* a later part of one slice must not read what another has added to meanwhile */

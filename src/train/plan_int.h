@@ -96,15 +96,14 @@ struct co_plan {
 };
 
 enum { AT_ONCE_MOST = 32, AT_ONCE_EACH = 2 }; /* threads; slices of each */
-/* at_once_plan.c: fills in plan->at_once; the memory of a slot for it; the workspace of a thread in that memory */
+/* at_once_plan.c: fills in plan->at_once; the memory of a slot for it */
 co_err at_once_plan(co_plan *plan);
 size_t at_once_bytes(const co_plan *plan);
-size_t at_once_work(const co_plan *plan);
 
 void group_plan(co_plan *plan);            /* group_plan.c: its parts, and how many slices */
 bool calls_are_alike(const exec_set *set); /* do calls with the same number write the same elements, in all shapes? */
-size_t group_bytes(const co_plan *plan);      /* of the memory that a slot needs for it, */
-size_t group_work_bytes(const co_plan *plan); /* in which each slice but the first has a workspace */
+size_t group_bytes(const co_plan *plan); /* the memory that a slot needs for it */
+size_t slice_work_bytes(const co_plan *plan); /* group_plan.c: the workspace of one slice, where several have one */
 /* The samples of step `step`, in order: samples_of_step of them. One thread at a time uses an order. */
 const uint32_t *ids_of_step(const co_plan *plan, co_order *order, int64_t step);
 int cut_of_step(const co_plan *plan, int64_t step); /* CUT_FULL or CUT_SHORT */
