@@ -62,6 +62,22 @@ static int first_of_all(const co_position *at, int hosts)
     return first;
 }
 
+/* The run has begun with the state that this member started from, and nobody has finished a unit since. It is
+ * a member of the first view, which has not reached it: no unit can be finished without its part. */
+static bool stands_at_the_start(const co_position *at, int hosts, const co_position *member)
+{
+    bool same = false;
+
+    for (int h = 0; h < hosts; h++) {
+        bool began = !at[h].starts && !at[h].fresh;
+        if (at[h].ended || (began && held_by(&at[h]) >= member->unit))
+            return false;
+        same = same ||
+               (began && at[h].since == 0 && at[h].first == member->unit && at[h].start == member->start);
+    }
+    return same;
+}
+
 /* The positions, with those marked as fresh whose state is not the run's. */
 static void find_newcomers(co_position *out, const co_position *at, int hosts)
 {
@@ -69,9 +85,10 @@ static void find_newcomers(co_position *out, const co_position *at, int hosts)
 
     for (int h = 0; h < hosts; h++) {
         out[h] = at[h];
-        if (at[h].starts)
-            out[h].fresh =
-                at[h].fresh || first < 0 || at[h].unit != at[first].unit || at[h].start != at[first].start;
+        if (!at[h].starts || at[h].fresh)
+            continue;
+        out[h].fresh = first < 0 ? !stands_at_the_start(at, hosts, &at[h])
+                                 : at[h].unit != at[first].unit || at[h].start != at[first].start;
     }
 }
 

@@ -7,7 +7,8 @@
  *
  * Before the first view every host has the state that it started from. The one that is furthest (a
  * checkpoint), of several the first in order, has the state of the run. Hosts that started from another
- * state, or that come later, are newcomers: they are fed.
+ * state, or that come later, are newcomers: they are fed. A member of the first view that the view did not
+ * reach before the next change stands where the run began, and is whole.
  *
  * A newcomer holds the units before it came only in its state: it cannot give such a unit, and its position
  * does not count.
@@ -28,8 +29,9 @@ typedef struct co_position {
     bool fresh;     /* it has no state, and no position */
     uint32_t fed;   /* chunks of the state that it holds, if it is not whole */
     uint32_t since; /* the first unit that it took part in: it can give this one and later ones */
-    bool starts;    /* it was in no view yet: its state is the one that it started from */
-    uint64_t start; /* then: a number for that state. Equal numbers are equal states */
+    bool starts;    /* it was told of no view yet: its state is the one that it started from */
+    uint32_t first; /* the unit that it started at */
+    uint64_t start; /* a number for the state that it started from. Equal numbers are equal states */
 } co_position;
 
 typedef struct co_view {

@@ -36,6 +36,7 @@ co_position carrier_freeze(struct carrier *carrier, uint32_t view)
                          .fed = (uint32_t)carrier->fed,
                          .since = carrier->since,
                          .starts = !carrier->begun,
+                         .first = carrier->plan->units.first_unit,
                          .start = atomic_load(&ctl_of(carrier)->host.start)};
 }
 

@@ -64,6 +64,32 @@ TEST(a_whole_newcomer_cannot_give_what_it_entered_with)
     CHECK(alone.held == 5 && alone.feeder[1] == 0 && !alone.anew[0], "it can feed, and go on");
 }
 
+/* The first view reached one of two hosts before a third came. */
+TEST(a_member_that_the_first_view_did_not_reach_is_whole)
+{
+    co_position at[3] = {{.unit = 5, .first = 5, .start = 7, .whole = true},
+                         {.unit = 5, .first = 5, .start = 7, .whole = true, .starts = true},
+                         {.fresh = true}};
+    co_view v = decide(3, at);
+
+    CHECK(v.held == 4 && v.deal.whole == 3 && !v.anew[1] && v.feeder[1] < 0 && v.anew[2], "whole %llx",
+          (unsigned long long)v.deal.whole);
+    at[1].start = 8;
+    CHECK(decide(3, at).anew[1], "it started from another state");
+    at[1].start = 7;
+    at[1].unit = at[1].first = 4;
+    CHECK(decide(3, at).anew[1], "it started from an older checkpoint");
+    at[1].unit = at[1].first = 5;
+    at[0].unit = 6;
+    CHECK(decide(3, at).anew[1], "the run has gone on");
+    at[0].unit = 5;
+    at[0].since = 5;
+    CHECK(decide(3, at).anew[1], "nobody knows what the run began with");
+    at[0].since = 0;
+    at[0].ended = true;
+    CHECK(decide(3, at).anew[1] && co_view_unfit(3, at) >> 1 & 1, "the run has ended");
+}
+
 TEST(without_a_whole_member_there_is_no_view)
 {
     co_view v;

@@ -36,10 +36,10 @@ json_t *position_pack(uint32_t number, const co_position *at, int weight)
     char start[20];
 
     long_text(start, at->start);
-    return json_pack("{sI sI sb sb sb sb sI sI si sb ss}", "number", (json_int_t)number, "unit",
+    return json_pack("{sI sI sb sb sb sb sI sI si sb sI ss}", "number", (json_int_t)number, "unit",
                      (json_int_t)at->unit, "ready", at->ready, "ended", at->ended, "whole", at->whole,
                      "fresh", at->fresh, "fed", (json_int_t)at->fed, "since", (json_int_t)at->since, "weight",
-                     weight, "starts", at->starts, "start", start);
+                     weight, "starts", at->starts, "first", (json_int_t)at->first, "start", start);
 }
 
 co_err position_unpack(co_position *at, int *weight, const json_t *body)
@@ -48,9 +48,10 @@ co_err position_unpack(co_position *at, int *weight, const json_t *body)
     int64_t unit = field_int(body, "unit", fresh ? 0 : 1, UINT32_MAX - 1, -1); /* units count from 1 */
     int64_t fed = field_int(body, "fed", 0, UINT32_MAX, -1);
     int64_t since = field_int(body, "since", 0, UINT32_MAX, -1);
+    int64_t first = field_int(body, "first", 0, UINT32_MAX, -1);
     int64_t w = field_int(body, "weight", 0, WEIGHT_MOST, -1);
 
-    if (unit < 0 || fed < 0 || since < 0 || w < 0)
+    if (unit < 0 || fed < 0 || since < 0 || first < 0 || w < 0)
         return co_fail(CO_EFORMAT, "a position with a number that is missing or out of range");
     *at = (co_position){.unit = (uint32_t)unit,
                         .ready = field_bool(body, "ready"),
@@ -60,6 +61,7 @@ co_err position_unpack(co_position *at, int *weight, const json_t *body)
                         .fed = (uint32_t)fed,
                         .since = (uint32_t)since,
                         .starts = field_bool(body, "starts"),
+                        .first = (uint32_t)first,
                         .start = long_parse(body, "start")};
     *weight = (int)w;
     return CO_OK;
