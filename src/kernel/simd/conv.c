@@ -238,7 +238,15 @@ typedef struct back {
     float *padded;             /* [images,O,hp,wp] */
     int32_t *col, *out, *k, *wk;
     float *gemm;
+    float *halves; /* [even or odd column of dx][C,images,pixels of a phase]; see is_halved */
 } back;
+
+/* With a stride of two, neighbouring pixels of a row of dx are of two phases. Products write them one by one, so both
+ * phases go to memory of their own, and from there to dx by vectors. */
+static bool is_halved(const geom *g)
+{
+    return g->stride == 2 && g->w % 2 == 0;
+}
 
 static back back_plan(const geom *g, space *s)
 {
@@ -255,6 +263,7 @@ static back back_plan(const geom *g, space *s)
     b.k = take(s, taps, sizeof(int32_t));
     b.wk = take(s, taps, sizeof(int32_t));
     b.gemm = take(s, (int64_t)gemm_scratch(g->c, b.images * pixels, taps), sizeof(float));
+    b.halves = take(s, is_halved(g) ? 2 * g->c * b.images * pixels : 0, sizeof(float));
     return b;
 }
 
@@ -301,8 +310,41 @@ static void back_phase(const geom *g, const back *b, gemm *m, phase ph, phase pw
     gemm one = *m;
     one.a.p += ph.f * g->kw + pw.f;
     one.b.p = b->padded + (ph.at - b->top) * b->wp + pw.at - b->left;
-    one.c += ph.first * g->w + pw.first;
+    if (is_halved(g)) {
+        one.c = b->halves + pw.first * one.m * one.n;
+        one.cm = one.n;
+        one.cn = 1;
+        one.tn = NULL;
+    } else
+        one.c += ph.first * g->w + pw.first;
     gemm_run(&one, b->gemm, 0, 1);
+}
+
+static void zip_row(float *to, const float *even, const float *odd, int64_t n)
+{
+    int64_t x = 0;
+
+    for (; x + VW <= n; x += VW) {
+        vf lo, hi;
+        v_zip(&lo, &hi, v_load(even + x), v_load(odd + x));
+        v_store(to + 2 * x, lo);
+        v_store(to + 2 * x + VW, hi);
+    }
+    for (; x < n; x++)
+        to[2 * x] = even[x], to[2 * x + 1] = odd[x];
+}
+
+/* Both halves of every second row of dx, from row `first` on. */
+static void zip_halves(const geom *g, const back *b, const gemm *m, phase ph, int64_t n)
+{
+    int64_t w = g->w / 2, all = m->m * n * ph.n * w;
+    const float *from = b->halves;
+
+    for (int64_t r = 0; r < m->m; r++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t y = 0; y < ph.n; y++, from += w)
+                zip_row(m->c + r * m->cm + i * g->c * g->h * g->w + (ph.first + 2 * y) * g->w, from,
+                        from + all, w);
 }
 
 static win_part back_win(const co_call *c)
@@ -362,10 +404,13 @@ static void conv2d_dx(const co_call *c)
         int64_t n = b.images < own.i1 - i ? b.images : own.i1 - i;
         pad_planes(b.padded, dy + i * g.o * g.oh * g.ow, n * g.o, g.oh, g.ow, -b.top, -b.left, b.hp, b.wp);
         m.c = dx + (i * g.c + own.r0) * g.h * g.w;
-        for (int64_t fh = 0; fh < g.stride; fh++)
+        for (int64_t fh = 0; fh < g.stride; fh++) {
+            phase ph = phase_of(fh, g.h, g.kh, g.stride, g.pad);
             for (int64_t fw = 0; fw < g.stride; fw++)
-                back_phase(&g, &b, &m, phase_of(fh, g.h, g.kh, g.stride, g.pad),
-                           phase_of(fw, g.w, g.kw, g.stride, g.pad), n);
+                back_phase(&g, &b, &m, ph, phase_of(fw, g.w, g.kw, g.stride, g.pad), n);
+            if (is_halved(&g))
+                zip_halves(&g, &b, &m, ph, n);
+        }
     }
 }
 

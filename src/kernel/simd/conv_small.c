@@ -182,6 +182,7 @@ typedef struct work {
     const small_part *part;
     int64_t c0, n;  /* channels of this block */
     int64_t row, m; /* rows of this sliver of A */
+    ahead next;     /* the weights of the next one */
     int64_t r0, r1; /* this thread's rows of the output */
     int64_t s0, s1; /* the slivers of columns that it packs */
 } work;
@@ -226,12 +227,14 @@ static void pack_columns(void *ctx, const pixels *c, int64_t sliver)
 
 static void add_products(void *ctx, const pixels *c, int64_t sliver)
 {
-    const work *w = ctx;
+    work *w = ctx;
     const small *p = w->p;
 
-    for (int64_t j = 0; j < c->columns && c->taps; j += NR, sliver++)
+    for (int64_t j = 0; j < c->columns && c->taps; j += NR, sliver++) {
+        ahead_ask(&w->next, 0);
         gemm_picked(p->a, c->ta, columns_at(w, sliver), w->n * c->taps,
                     p->sums + (sliver * p->rows + w->row) * NR, w->m);
+    }
 }
 
 static void give_out(void *ctx, const pixels *c, int64_t sliver)
@@ -250,6 +253,19 @@ static void give_out(void *ctx, const pixels *c, int64_t sliver)
             }
 }
 
+/* The weights of the sliver of rows that is packed after this one; of the last in a block there is none. */
+static ahead next_weights(const work *w)
+{
+    const float *weights = w->part->w; /* [O,C,KH,KW]; back: rows are channels c, k runs over o */
+    int64_t taps = w->p->taps, wide = w->g->c * taps, r = w->row + w->m;
+    int parts = (int)w->p->slivers;
+
+    if (r >= w->r1)
+        return (ahead){0};
+    return w->part->back ? ahead_of(weights + w->c0 * wide + r * taps, w->n, w->m * taps, wide, parts)
+                         : ahead_of(weights + r * wide + w->c0 * taps, w->m, w->n * taps, wide, parts);
+}
+
 /* One block of k: columns are packed once, rows sliver by sliver. */
 static void one_block(work *w, const gemm_side *weights)
 {
@@ -261,6 +277,7 @@ static void one_block(work *w, const gemm_side *weights)
     for (int64_t s = 0; s < d.n; s++) {
         w->m = d.rows + (s < d.longer);
         gemm_pack_a(w->p->a, weights, w->row, w->m, w->c0 * w->p->taps, w->n * w->p->taps);
+        w->next = next_weights(w);
         each_class(w->g, w->p, add_products, w);
         w->row += w->m;
     }

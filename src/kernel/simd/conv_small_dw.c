@@ -112,13 +112,14 @@ void small_dw(const geom *g, const dw_part *part, spaces s)
         for (int64_t kw = 0; kw < g->kw; kw++)
             list_tap(g, &p, kh, kw);
     pack_rows(g, &p, part->dy, r0, r1);
+    gemm_pairs taps = {p.taps, p.positions, p.ta, p.tb, p.n};
     for (int64_t sliver = 0, r = r0; sliver < d.n; sliver++) {
         int64_t m = d.rows + (sliver < d.longer);
         for (int64_t c = 0; c < g->c; c += NR) {
             int64_t n = g->c - c < NR ? g->c - c : NR;
-            for (int64_t t = 0; t < p.taps; t++)
-                gemm_paired(p.a + sliver * p.positions * MR, p.ta + t * p.positions, p.b + c * p.sources,
-                            p.tb + t * p.positions, p.n[t], p.sums + t * MR * NR, m);
+            ahead next = ahead_of(c + NR < g->c ? part->dw + (r * g->c + c + NR) * p.taps : NULL, m,
+                                  n * p.taps, g->c * p.taps, (int)p.taps);
+            gemm_paired(&taps, p.a + sliver * p.positions * MR, p.b + c * p.sources, p.sums, m, &next);
             for (int64_t i = 0; i < m; i++)
                 taps_give(part->dw + ((r + i) * g->c + c) * p.taps, p.sums + i * NR, MR * NR, p.taps, n,
                           part->add);

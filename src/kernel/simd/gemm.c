@@ -19,6 +19,8 @@ typedef struct tile {
     int64_t rs, cs, ldb; /* A (r, k) is a[r * rs + k * cs]; B row k is b + k * ldb */
     const int32_t *ta;   /* of `picked` and `paired` */
     const int32_t *tb;   /* of `paired` */
+    const gemm_pairs *pairs;
+    ahead *asked; /* of `paired`: what it asks for */
     int64_t k;
     float *t;
     int64_t ldt;
@@ -116,7 +118,17 @@ ALWAYS_INLINE void picked(const tile *g, int m)
 
 ALWAYS_INLINE void paired(const tile *g, int m)
 {
-    listed(g, m, false, true);
+    const gemm_pairs *p = g->pairs;
+    tile one = *g;
+
+    for (int64_t i = 0; i < p->chains; i++) {
+        one.ta = p->ta + i * p->step;
+        one.tb = p->tb + i * p->step;
+        one.k = p->n[i];
+        one.t = g->t + i * MR * NR;
+        ahead_ask(g->asked, 1);
+        listed(&one, m, false, true);
+    }
 }
 
 /* Defines name(g, m), which calls `way` with a constant for m, so that its loops over rows unroll and its sums stay in
@@ -151,10 +163,9 @@ WITH_ROWS(micro_strided, strided)
 WITH_ROWS(micro_picked, picked)
 WITH_ROWS(micro_paired, paired)
 
-void gemm_paired(const float *a, const int32_t *ta, const float *b, const int32_t *tb, int64_t n, float *c,
-                 int64_t m)
+void gemm_paired(const gemm_pairs *p, const float *a, const float *b, float *c, int64_t m, ahead *next)
 {
-    micro_paired(&(tile){.a = a, .ta = ta, .b = b, .tb = tb, .k = n, .t = c}, m);
+    micro_paired(&(tile){.a = a, .b = b, .pairs = p, .t = c, .asked = next}, m);
 }
 
 void gemm_picked(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m)

@@ -66,9 +66,45 @@ static inline gemm_deal gemm_deal_rows(int64_t rows)
  * rows of A can be left out. */
 void LEVEL(gemm_picked)(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m);
 
-/* m rows of sums from zero, c [m][NR]: step k takes a[ta[k]...] of a sliver of A and b[tb[k]...] of a sliver of B. */
-void LEVEL(gemm_paired)(const float *a, const int32_t *ta, const float *b, const int32_t *tb, int64_t n,
-                        float *c, int64_t m);
+/* Weights and their gradients come from memory, not from a cache. So that computing does not wait for it, the lines that
+ * the next tile needs are asked for a few at a time, between the products of this one: all at once they would fill the
+ * queue of misses. */
+typedef struct ahead {
+    const float *row; /* NULL: nothing to ask for */
+    int stride;       /* floats between two rows */
+    int rows, lines;  /* that are left; lines of this row */
+    int per_row, each;
+} ahead;
+
+enum { LINE = 16 }; /* floats of a cache line */
+
+/* `rows` rows of `floats`, asked for in `parts` parts. */
+static inline ahead ahead_of(const float *p, int64_t rows, int64_t floats, int64_t stride, int parts)
+{
+    int per_row = (int)((floats + LINE - 1) / LINE);
+
+    return (ahead){p, (int)stride, (int)rows, per_row, per_row, ((int)rows * per_row + parts - 1) / parts};
+}
+
+/* Asks for the next part. `write` is a constant. */
+ALWAYS_INLINE void ahead_ask(ahead *a, int write)
+{
+    for (int i = a->each; i > 0 && a->row; i--) {
+        __builtin_prefetch(a->row + (a->per_row - a->lines) * LINE, write);
+        if (--a->lines > 0)
+            continue;
+        a->lines = a->per_row;
+        a->row = --a->rows > 0 ? a->row + a->stride : NULL;
+    }
+}
+
+/* Several chains over one sliver of A and one of B, each from zero. Step k of chain i takes a[ta[i * step + k]...] and
+ * b[tb[i * step + k]...]; it has n[i] steps, and gives c[i] [MR][NR], of which m rows are sums. */
+typedef struct gemm_pairs {
+    int64_t chains, step;
+    const int32_t *ta, *tb, *n;
+} gemm_pairs;
+void LEVEL(gemm_paired)(const gemm_pairs *p, const float *a, const float *b, float *c, int64_t m, ahead *next);
 
 #define gemm_paired  LEVEL(gemm_paired)
 #define gemm_sliver  LEVEL(gemm_sliver)

@@ -134,12 +134,12 @@ void gemm_pack_a(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k
         pack_a_by_loads(out, row[0] + k0 * a->sk, a->sk, kc);
         return;
     }
-    int64_t k = 0, ahead = a->ti ? 0 : m * a->si; /* to the next sliver, which is packed after this one */
+    int64_t k = 0, next = a->ti ? 0 : m * a->si; /* to the next sliver, which is packed after this one */
     while (k < kc) {
         int64_t o = off_k(a, k0 + k);
         if (k + VW <= kc && run_of_vw(a, k0 + k)) {
             vf r[VW];
-            UNROLL for (int s = 0; s < MR; s++) __builtin_prefetch(row[s] + o + ahead);
+            UNROLL for (int s = 0; s < MR; s++) __builtin_prefetch(row[s] + o + next);
             v_load_turned(r, row, o);
             UNROLL for (int s = 0; s < VW; s++) v_store(out + (k + s) * MR, r[s]);
             k += VW;

@@ -1,29 +1,50 @@
 /* taps.c -- gradients of weights leave the kernels here: sums that lie tap by tap go to dw, channel by channel. */
 #include "kernel/simd/conv_int.h"
 
-static void put(float *to, vf x, bool add)
+ALWAYS_INLINE void put(float *to, vf x, bool add)
 {
     if (add)
         x += v_load(to);
     v_store(to, x);
 }
 
+ALWAYS_INLINE void put_one(float *to, float x, bool add)
+{
+    *to = add ? x + *to : x;
+}
+
+/* VW taps of VW channels. */
+ALWAYS_INLINE void turn(float *dw, const float *sums, int64_t step, int64_t taps, bool add)
+{
+    const float *row[VW];
+    vf r[VW];
+
+    UNROLL for (int i = 0; i < VW; i++) row[i] = sums + i * step;
+    v_load_turned(r, row, 0);
+    UNROLL for (int i = 0; i < VW; i++) put(dw + i * taps, r[i], add);
+}
+
+/* VW channels; `taps` and `add` are constants where this is called. */
+ALWAYS_INLINE void give(float *dw, const float *sums, int64_t step, int64_t taps, bool add)
+{
+    int64_t t = 0;
+
+    for (; t + VW <= taps; t += VW)
+        turn(dw + t, sums + t * step, step, taps, add);
+    for (; t < taps; t++)
+        UNROLL for (int i = 0; i < VW; i++) put_one(dw + i * taps + t, sums[t * step + i], add);
+}
+
 void taps_give(float *dw, const float *sums, int64_t step, int64_t taps, int64_t n, bool add)
 {
-    for (int64_t c = 0; c < n; c += VW) {
-        int64_t t = 0, last = c + VW < n ? c + VW : n;
-        for (; t + VW <= taps; t += VW) {
-            const float *row[VW];
-            vf r[VW];
-            for (int i = 0; i < VW; i++)
-                row[i] = sums + (t + i) * step;
-            v_load_turned(r, row, c);
-            UNROLL for (int i = 0; i < VW; i++) if (c + i < n) put(dw + (c + i) * taps + t, r[i], add);
-        }
-        for (; t < taps; t++)
-            for (int64_t i = c; i < last; i++) {
-                float *to = dw + i * taps + t, x = sums[t * step + i];
-                *to = add ? x + *to : x;
-            }
-    }
+    int64_t c = 0;
+
+    for (; taps == 9 && c + VW <= n; c += VW)
+        if (add)
+            give(dw + c * 9, sums + c, step, 9, true);
+        else
+            give(dw + c * 9, sums + c, step, 9, false);
+    for (; c < n; c++)
+        for (int64_t t = 0; t < taps; t++)
+            put_one(dw + c * taps + t, sums[t * step + c], add);
 }

@@ -259,6 +259,37 @@ static void dw_products(const geom *g, const win_grad *w, const dw_share *own, i
                         s + xi * w->s_step + c * rows, resume);
 }
 
+/* All tiles are in one group, and one thread has all of them: S need not be kept. */
+static bool dw_at_once(const geom *g, const win_grad *w, int nth)
+{
+    return nth == 1 && w->by.tiles >= g->n * w->tx.th * w->tx.tw;
+}
+
+/* The sums of a sliver of rows and a sliver of channels, all places of it, and from them to dw. */
+static void dw_tiles(const geom *g, const dw_part *part, const win_grad *w)
+{
+    int64_t n = g->n * w->tx.th * w->tx.tw;
+    gemm_deal d = gemm_deal_rows(g->o);
+    float sums[XI * MR * NR];
+
+    for (int64_t c = 0; c < g->c; c += NR) {
+        int64_t channels = g->c - c < NR ? g->c - c : NR;
+        for (int64_t i = 0, r = 0; i < d.n; i++) {
+            int64_t m = d.rows + (i < d.longer);
+            float *dw = part->dw + (r * g->c + c) * 9;
+            ahead next = ahead_of(i + 1 < d.n ? dw + m * g->c * 9 : NULL, m, channels * 9, g->c * 9, XI);
+            for (int64_t xi = 0; xi < XI; xi++) {
+                ahead_ask(&next, 1);
+                gemm_sliver(w->z + xi * w->z_step + i * w->z_slab, w->z_slab, m,
+                            w->u + xi * w->u_step + c / NR * w->u_slab, n, sums + xi * MR * NR, false);
+            }
+            for (int64_t k = 0; k < m; k++)
+                win_dw_row(dw + k * g->c * 9, sums + k * NR, MR * NR, 0, channels, part->add);
+            r += m;
+        }
+    }
+}
+
 void win_dw_prepare(const geom *g, const dw_part *part, spaces s)
 {
     win_grad w = win_grad_plan(g, part->nth, &s);
@@ -282,7 +313,8 @@ void win_dw_prepare(const geom *g, const dw_part *part, spaces s)
             in.n = out.n = images * one - first < w.by.tiles ? images * one - first : w.by.tiles;
             win_input_turned(w.u, w.u_step, w.u_slab, &in);
             win_dy_turned(w.z, w.z_step, w.z_slab, &out);
-            dw_products(g, &w, &own, in.n, i + first > 0);
+            if (!dw_at_once(g, &w, part->nth))
+                dw_products(g, &w, &own, in.n, i + first > 0);
         }
     }
 }
@@ -293,6 +325,10 @@ void win_dw(const geom *g, const dw_part *part, spaces s)
     dw_share own = dw_share_of(g, part->ith, part->nth);
     int64_t rows = own.r1 - own.r0;
 
+    if (dw_at_once(g, &w, part->nth)) {
+        dw_tiles(g, part, &w);
+        return;
+    }
     own.first = 0; /* all places, by now */
     for (int64_t r = own.d0; r < own.d1; r++)
         win_dw_row(part->dw + (own.r0 + r) * g->c * 9, sums_of(g, &w, &own) + r * NR, w.s_step, rows * NR,
