@@ -22,22 +22,22 @@ import time
 from common import cpu_seconds, exchange, open_group, pss, start_second, sum_over, versions
 
 # The module of each task, and the packages that it loads.
-MODULES = {"resnet18": ["versus_pictures", "torchvision"], "resnet50": ["versus_pictures", "torchvision"],
+MODULES = {**{f"resnet{depth}": ["versus_pictures", "torchvision"] for depth in (18, 34, 50, 101, 152)},
            "vit_base": ["versus_pictures", "timm"], "vit_tiny": ["versus_pictures", "timm"],
            "digits-mlp": ["versus_pictures"], "digits-cnn": ["versus_pictures"], "start": ["versus_pictures"],
            "transformer-guide": ["versus_pairs"], "transformer-buckets": ["versus_pairs"],
-           "movielens": ["versus_ratings"], "exchange": ["common"]}
+           "lm": ["versus_text"], "movielens": ["versus_ratings"], "exchange": ["common"]}
 
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--task", required=True, choices=sorted(MODULES))
     p.add_argument("--batch", type=int, default=64, help="of all processes together")
-    p.add_argument("--size", type=int, default=64, help="of pictures; of the exchange: floats")
+    p.add_argument("--size", type=int, default=64, help="of pictures; of sequences: tokens; of the exchange: floats")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--steps", type=int, default=10, help="timed")
     p.add_argument("--warmup", type=int, default=2, help="steps before the clock starts, the first one among them")
-    p.add_argument("--data", help="folder of sentence pairs or ratings")
+    p.add_argument("--data", help="folder of sentence pairs or ratings; lm: file of text")
     p.add_argument("--processes", type=int, default=1, choices=[1, 2])
     for flag in "channels-last", "compile", "sdpa", "sparse":
         p.add_argument(f"--{flag}", action="store_true")

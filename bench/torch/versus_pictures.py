@@ -67,5 +67,5 @@ def digits_cnn(args):
     return task(args, nn.Sequential(OrderedDict(layers)), (1, 8, 8), sgd, digits=True)
 
 
-TASKS = {"resnet18": resnet, "resnet50": resnet, "vit_base": vit_base, "vit_tiny": vit_tiny, "digits-mlp": digits_mlp,
-         "digits-cnn": digits_cnn, "start": digits_mlp}
+TASKS = {**{f"resnet{depth}": resnet for depth in (18, 34, 50, 101, 152)}, "vit_base": vit_base, "vit_tiny": vit_tiny,
+         "digits-mlp": digits_mlp, "digits-cnn": digits_cnn, "start": digits_mlp}

@@ -19,8 +19,9 @@ static const double drop_below = 0.75;
 /* --- the command line ----------------------------------------------------------------------------------- */
 static co_err check_line(versus *v, const char *size)
 {
-    if (size && !versus_has_pictures(v->task))
-        return co_fail(CO_EINPUT, "bench vs-torch: --size is for tasks on pictures, not for --task %s",
+    if (size && !v->task->size_key)
+        return co_fail(CO_EINPUT,
+                       "bench vs-torch: --size is for tasks on pictures and for lm, not for --task %s",
                        v->task->name);
     if (v->data && !v->task->data)
         return co_fail(CO_EINPUT, "bench vs-torch: --task %s makes up its data; leave --data out",
@@ -58,6 +59,7 @@ static co_err read_line(versus *v, int argc, char **argv)
     v->steps = v->task->steps;
     v->batch = v->task->batch;
     v->size = v->task->size;
+    v->warmup = v->task->kind == VERSUS_START ? 0 : 2; /* of a start, the first step is what counts */
     CO_TRY(bench_number("vs-torch", "--rounds", rounds, VERSUS_ROUNDS, &v->rounds));
     CO_TRY(bench_number("vs-torch", "--steps", steps, 1000000, &v->steps));
     CO_TRY(bench_number("vs-torch", "--batch", batch, 2048, &v->batch));
@@ -67,7 +69,7 @@ static co_err read_line(versus *v, int argc, char **argv)
     return check_line(v, size);
 }
 
-static co_err check_torch(versus *v)
+co_err versus_check_torch(versus *v)
 {
     const char *package = v->task->package;
 
@@ -128,15 +130,17 @@ int bench_versus(int argc, char **argv)
     if (!err)
         err = torch_find(&v->torch, "vs-torch", "versus.py", v->script_given);
     if (!err)
-        err = check_torch(v);
+        err = versus_check_torch(v);
     if (err) {
         if (v)
             json_decref(v->versions);
         co_free(v);
         return co_say_error(CO_EINPUT);
     }
-    versus_choose_arms(v);
+    versus_choose_arms(v, false);
     err = trial_folder(v->root);
+    if (!err && v->task->text)
+        err = versus_make_text(v);
     if (!err)
         err = measure(v);
     if (!err)

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "config/config.h"
 
-enum { WORDS = 40 };
 static const double same_loss = 1e-4; /* the most by which the first losses may differ, relative */
 
 /* CPU seconds of all children that have ended, and of theirs. */
@@ -25,16 +24,17 @@ static double children_cpu_s(void)
 /* `more` ends with NULL. */
 static co_err run_script(const versus *v, const char *const *more, json_t **out)
 {
-    char batch[16], size[16], threads[16], steps[16];
-    const char *line[WORDS] = {"--task", v->task->name, "--batch", batch,     "--size",
-                               size,     "--threads",   threads,   "--steps", steps};
-    int n = 10;
+    char batch[16], size[16], threads[16], steps[16], warmup[16];
+    const char *line[VERSUS_WORDS] = {"--task",    v->task->name, "--batch", batch, "--size",   size,
+                                      "--threads", threads,       "--steps", steps, "--warmup", warmup};
+    int n = 12;
 
     snprintf(batch, sizeof batch, "%d", v->batch);
     snprintf(size, sizeof size, "%d", v->size);
     snprintf(threads, sizeof threads, "%d", v->ranks * v->threads);
     snprintf(steps, sizeof steps, "%d", v->steps);
-    if (v->task->data) {
+    snprintf(warmup, sizeof warmup, "%d", v->warmup);
+    if (v->data) {
         line[n++] = "--data";
         line[n++] = v->data;
     }
@@ -45,17 +45,12 @@ static co_err run_script(const versus *v, const char *const *more, json_t **out)
 
 static co_err run_torch(const versus *v, versus_arm *arm, int round)
 {
-    const char *more[8] = {NULL};
+    const char *more[5] = {NULL};
     double first_ns = 0, parameters = 0, rest = 0, began_ns = 0;
     json_t *j = NULL;
-    int n = 0;
 
-    for (; n < 4 && arm->setting->args[n]; n++)
+    for (int n = 0; n < 4 && arm->setting->args[n]; n++)
         more[n] = arm->setting->args[n];
-    if (v->task->kind == VERSUS_START) { /* its first step is what counts */
-        more[n++] = "--warmup";
-        more[n++] = "0";
-    }
     double began = (double)co_now_ns(), cpu = children_cpu_s();
     CO_TRY(run_script(v, more, &j));
     bool there = co_json_f64(j, "per_s", &arm->rate[round]) && co_json_f64(j, "cpu_s", &arm->cpu_s[round]) &&
@@ -79,42 +74,15 @@ static co_err run_torch(const versus *v, versus_arm *arm, int round)
 }
 
 /* --- our arm -------------------------------------------------------------------------------------------- */
-/* `more` ends with NULL; later words win. */
-static co_err run_train(versus *v, trial *t, int steps, const char *const *more)
+/* `more` as in versus_words_init. */
+static co_err run_train(const versus *v, trial *t, int steps, const char *const *more)
 {
-    static const char *const always[] = {"trainer.max_epochs=100000", "trainer.eval_every=0", "test=false",
-                                         "console=quiet", "callbacks.model_checkpoint.enabled=false"};
-    char batch[40], ranks[40], threads[40], max_steps[48], size[40];
-    const char *words[WORDS];
-    char *data = v->task->data ? co_conf_word("data.dir", v->data) : NULL;
-    int n = 0;
+    versus_words w;
 
     *t = (trial){0};
-    if (v->task->data && !data)
-        return CO_ENOMEM;
-    for (int i = 0; v->task->words[i]; i++)
-        words[n++] = v->task->words[i];
-    snprintf(batch, sizeof batch, "data.batch_size=%d", v->batch);
-    snprintf(ranks, sizeof ranks, "trainer.devices=%d", v->ranks);
-    snprintf(threads, sizeof threads, "trainer.threads=%d", v->threads);
-    snprintf(max_steps, sizeof max_steps, "trainer.max_steps=%d", steps);
-    snprintf(size, sizeof size, "data.size=%d", v->size);
-    words[n++] = batch;
-    words[n++] = ranks;
-    words[n++] = threads;
-    words[n++] = max_steps;
-    if (versus_has_pictures(v->task))
-        words[n++] = size;
-    if (data)
-        words[n++] = data;
-    for (size_t i = 0; i < CO_COUNT(always); i++)
-        words[n++] = always[i];
-    for (int i = 0; more && more[i]; i++)
-        words[n++] = more[i];
-    words[n] = NULL;
-    CO_ASSERT(n < WORDS, "there is room for all words");
-    co_err err = trial_once(t, v->root, words);
-    co_free(data);
+    CO_TRY(versus_words_init(&w, v, steps, more));
+    co_err err = trial_once(t, v->root, w.word);
+    versus_words_fini(&w);
     return err;
 }
 

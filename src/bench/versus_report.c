@@ -110,7 +110,7 @@ void versus_report(const versus *v)
                   "unit", v->task->unit, "batch", v->batch, "ranks", v->ranks, "threads", v->threads,
                   "rounds", v->rounds, "steps", v->steps, "parameters", (json_int_t)v->parameters);
 
-    if (versus_has_pictures(v->task))
+    if (v->task->size_key)
         json_object_set_new(j, "size", json_integer(v->size));
     for (int i = 0; i < v->arms; i++)
         json_object_set_new(j, versus_arm_name(&v->arm[i]), arm_json(v, &v->arm[i]));

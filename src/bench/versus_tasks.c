@@ -30,32 +30,52 @@ static const versus_setting settings[] = {
 
 static const versus_task tasks[] = {
     {"resnet18", "ResNet-18, pictures of 64x64, batch 64, SGD with momentum", VERSUS_TRAIN, "samples",
-     PLAIN | LAST | TWO | TWO_LAST | COMPILE, "torchvision", .steps = 10, .batch = 64, .size = 64,
+     PLAIN | LAST | TWO | TWO_LAST | COMPILE, LAST, "torchvision", .steps = 10, .batch = 64, .size = 64,
+     .size_key = "data.size",
      .words = {"data=fake_images", "model=resnet18", "optim=sgd", "optim.lr=0.01", "optim.momentum=0.9"}},
+    {"resnet34", "ResNet-34, otherwise the same", VERSUS_TRAIN, "samples",
+     PLAIN | LAST | TWO | TWO_LAST | COMPILE, LAST, "torchvision", .steps = 6, .batch = 64, .size = 64,
+     .size_key = "data.size",
+     .words = {"data=fake_images", "model=resnet34", "optim=sgd", "optim.lr=0.01", "optim.momentum=0.9"}},
     {"resnet50", "ResNet-50, otherwise the same", VERSUS_TRAIN, "samples",
-     PLAIN | LAST | TWO | TWO_LAST | COMPILE, "torchvision", .steps = 6, .batch = 64, .size = 64,
+     PLAIN | LAST | TWO | TWO_LAST | COMPILE, LAST, "torchvision", .steps = 6, .batch = 64, .size = 64,
+     .size_key = "data.size",
      .words = {"data=fake_images", "model=resnet50", "optim=sgd", "optim.lr=0.01", "optim.momentum=0.9"}},
+    {"resnet101", "ResNet-101, otherwise the same", VERSUS_TRAIN, "samples",
+     PLAIN | LAST | TWO | TWO_LAST | COMPILE, LAST, "torchvision", .steps = 4, .batch = 64, .size = 64,
+     .size_key = "data.size",
+     .words = {"data=fake_images", "model=resnet101", "optim=sgd", "optim.lr=0.01", "optim.momentum=0.9"}},
+    {"resnet152", "ResNet-152, otherwise the same", VERSUS_TRAIN, "samples",
+     PLAIN | LAST | TWO | TWO_LAST | COMPILE, LAST, "torchvision", .steps = 3, .batch = 64, .size = 64,
+     .size_key = "data.size",
+     .words = {"data=fake_images", "model=resnet152", "optim=sgd", "optim.lr=0.01", "optim.momentum=0.9"}},
     {"vit_base", "vit_base_patch32_224, pictures of 224x224, batch 32, AdamW", VERSUS_TRAIN, "samples",
-     PLAIN | TWO | COMPILE, "timm", .steps = 4, .batch = 32, .size = 224,
+     PLAIN | TWO | COMPILE, 0, "timm", .steps = 4, .batch = 32, .size = 224, .size_key = "data.size",
      .words = {"data=fake_images", "model=vit_base_patch32_224", "optim=adamw", "optim.lr=1e-3"}},
     {"vit_tiny", "vit_tiny_patch4_32, pictures of 32x32, batch 64, AdamW", VERSUS_TRAIN, "samples",
-     PLAIN | TWO | COMPILE, "timm", .steps = 10, .batch = 64, .size = 32,
+     PLAIN | TWO | COMPILE, 0, "timm", .steps = 10, .batch = 64, .size = 32, .size_key = "data.size",
      .words = {"data=fake_images", "model=vit_tiny_patch4_32", "optim=adamw", "optim.lr=1e-3"}},
     {"transformer-guide",
      "translation, width 512, 6 + 6 layers; PyTorch pads to 350 tokens, as the guide does; batch 8; --data",
-     VERSUS_TRAIN, "target tokens", PLAIN | SDPA | TWO | COMPILE, "tokenizers",
+     VERSUS_TRAIN, "target tokens", PLAIN | SDPA | TWO | COMPILE, 0, "tokenizers",
      "a file tatoeba*.tsv of sentence pairs", .steps = 4, .batch = 8, .still = "model.dropout=0",
      .words = {"data=pairs", "data.file=tatoeba*|*", "model=transformer", "optim=adam", "optim.lr=1e-4",
                "optim.eps=1e-9", "loss.label_smoothing=0.1"}},
     {"transformer-buckets",
      "the same model; PyTorch takes sentences of similar length together; batch 32; --data", VERSUS_TRAIN,
-     "target tokens", PLAIN | SDPA | TWO, "tokenizers", "a file tatoeba*.tsv of sentence pairs", .steps = 10,
-     .batch = 32, .still = "model.dropout=0",
+     "target tokens", PLAIN | SDPA | TWO, 0, "tokenizers", "a file tatoeba*.tsv of sentence pairs",
+     .steps = 10, .batch = 32, .still = "model.dropout=0",
      .words = {"data=pairs", "data.file=tatoeba*|*", "model=transformer", "optim=adam", "optim.lr=1e-4",
                "optim.eps=1e-9", "loss.label_smoothing=0.1"}},
+    {"lm", "causal transformer over characters, width 256, 2 layers, AdamW; sequences of 64, batch 64",
+     VERSUS_TRAIN, "tokens", PLAIN | SDPA | TWO | COMPILE, PLAIN | SDPA, .steps = 10, .batch = 64, .size = 64,
+     .size_key = "data.max_len", .text = true,
+     .words = {"data=text", "data.val_fraction=0", "model=lm", "model.d_model=256", "model.heads=4",
+               "model.layers=2", "model.dropout=0", "model.sparse_embedding=false", "optim=adamw",
+               "optim.lr=1e-3"}},
     {"movielens", "matrix factorisation of width 32, batch 128; PyTorch: dense Adam, SparseAdam; --data",
-     VERSUS_TRAIN, "ratings", PLAIN | ONE | SPARSE | COMPILE, NULL, "ratings.csv of MovieLens", .steps = 1000,
-     .batch = 128,
+     VERSUS_TRAIN, "ratings", PLAIN | ONE | SPARSE | COMPILE, 0, NULL, "ratings.csv of MovieLens",
+     .steps = 1000, .batch = 128,
      .words = {"data=movielens", "data.val_fraction=0", "model=factors", "model.width=32",
                "model.spread=0.01", "optim=sparse_adam", "optim.lr=0.002"}},
     {"digits-mlp", "a small network for digits, batch 64, SGD with momentum", VERSUS_TRAIN, "samples",
@@ -108,16 +128,13 @@ void versus_help(co_str *out)
         co_str_addf(out, "  %-19s  %s\n", tasks[i].name, tasks[i].help);
 }
 
-bool versus_has_pictures(const versus_task *task)
+void versus_choose_arms(versus *v, bool few)
 {
-    return strcmp(task->words[0], "data=fake_images") == 0;
-}
+    unsigned bits = few ? v->task->few : v->task->settings;
 
-void versus_choose_arms(versus *v)
-{
     v->arms = 1; /* cohort */
     for (size_t i = 0; i < CO_COUNT(settings); i++)
-        if ((v->task->settings & settings[i].bit) && (settings[i].bit != COMPILE || v->compile)) {
+        if ((bits & settings[i].bit) && (settings[i].bit != COMPILE || v->compile)) {
             CO_ASSERT(v->arms < VERSUS_ARMS, "there is an arm for each setting");
             v->arm[v->arms++].setting = &settings[i];
         }

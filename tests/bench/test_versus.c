@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 static const char *const tasks[] = {
-    "resnet18",  "resnet50",   "vit_base",   "vit_tiny", "transformer-guide", "transformer-buckets",
-    "movielens", "digits-mlp", "digits-cnn", "start",    "exchange"};
+    "resnet18",   "resnet34", "resnet50",          "resnet101",           "resnet152", "lm",
+    "vit_base",   "vit_tiny", "transformer-guide", "transformer-buckets", "movielens", "digits-mlp",
+    "digits-cnn", "start",    "exchange"};
 
 static json_t *answer_of(const test_run *r)
 {
@@ -45,7 +46,7 @@ TEST(bench_vs_torch_refuses_flags_that_do_not_fit_the_task)
         {"--task transformer-guide", "give --data FOLDER with a file tatoeba*.tsv of sentence pairs"},
         {"--task movielens --data nowhere", "--data nowhere: there is no such folder"},
         {"--task vit_tiny --data .", "--task vit_tiny makes up its data; leave --data out"},
-        {"--task start --size 32", "--size is for tasks on pictures, not for --task start"},
+        {"--task start --size 32", "--size is for tasks on pictures and for lm, not for --task start"},
         {"--task vit_tiny --batch 0", "--batch 0 is not a number from 1 to 2048"},
         {"--task vit_tiny --threads 65", "--threads 65 is not a number from 1 to 64"},
         {"--python false", "bench vs-torch needs a Python with PyTorch"}};
@@ -155,6 +156,7 @@ TEST_LONG_WITHIN(bench_vs_torch_runs_the_small_tasks, 600)
 {
     try_task("digits-mlp", "");
     try_task("digits-cnn", "");
+    try_task("lm", "--batch 8 --size 16");
     try_task("start", "");
     try_task("exchange", "");
 }
