@@ -35,6 +35,12 @@ static const bench benches[] = {
      "--task NAME (--help lists them), --data FOLDER, --rounds N, --steps N, --batch N, --size N, --ranks N, "
      "--threads N, --compile, --python P",
      bench_versus, versus_help},
+    {"growth",
+     "time per sample against batch, size of pictures, depth or length of sequences, beside PyTorch's, and "
+     "cliffs; 3 to 5 minutes an axis; --axis batch|size|depth|length, --points N,N,..., --rounds N, --steps "
+     "N, "
+     "--plots DIR, --python P",
+     NULL, growth_help, bench_growth},
     {"ops",
      "every kernel call of a slice's passes: shapes, algorithm, FLOPs, bytes, time with one and two ranks, "
      "share of "

@@ -1,4 +1,5 @@
-/* versus_int.h -- shared by the files of `cohort bench vs-torch`; its arms are used by `cohort bench growth`, too.
+/* versus_int.h -- shared by the files of `cohort bench vs-torch`; its arms are used by `cohort bench growth`,
+ * too.
  *
  *     versus_tasks.c    the tables: what is trained, and in which ways PyTorch may train it
  *     versus_words.c    the words of our side's training, and text for it

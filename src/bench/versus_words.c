@@ -1,7 +1,6 @@
-/* versus_words.c -- what our side of `cohort bench vs-torch` is told to train, and the text for tasks that need some.
- *
- * The words are those of `cohort train`; who wants to know what a training is without running it gives them to a planner
- * (bench.h). */
+/* versus_words.c -- the words of `cohort train` for our side of `cohort bench vs-torch`, and the text for
+ * tasks that need some. A planner (bench.h) takes the same words, to say what a training is without running
+ * it. */
 #include "bench/versus_int.h"
 
 #include "base/fs.h"
