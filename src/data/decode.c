@@ -83,13 +83,11 @@ static const char *other_kind(const uint8_t *bytes, size_t len)
     return NULL;
 }
 
-bool picture_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
+/* Says in `why` what a file is whose format is not read. */
+static void say_unknown(const uint8_t *bytes, size_t len, char why[WHY_LEN])
 {
-    const picture_format *format = format_of(bytes, len);
     const char *kind = other_kind(bytes, len);
 
-    if (format)
-        return format->decode(out, bytes, len, most_pixels, why);
     if (len == 0)
         snprintf(why, WHY_LEN, "the file is empty");
     else if (kind)
@@ -98,7 +96,26 @@ bool picture_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t mos
         snprintf(why, WHY_LEN,
                  "unsupported format: it begins with 0x%02x%02x (JPEG, PNG, WebP, BMP and GIF are read)",
                  bytes[0], len > 1 ? bytes[1] : 0);
+}
+
+bool picture_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
+{
+    const picture_format *format = format_of(bytes, len);
+
+    if (format)
+        return format->decode(out, bytes, len, most_pixels, why);
+    say_unknown(bytes, len, why);
     return false;
+}
+
+bool picture_decode_reduced(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels,
+                            const picture_wish *wish, char why[WHY_LEN])
+{
+    const picture_format *format = format_of(bytes, len);
+
+    if (!format || !format->decode_reduced)
+        return picture_decode(out, bytes, len, most_pixels, why);
+    return format->decode_reduced(out, bytes, len, most_pixels, wish, why);
 }
 
 bool picture_size(const uint8_t *bytes, size_t len, uint32_t *height, uint32_t *width)

@@ -16,6 +16,13 @@
 
 enum { WHY_LEN = 256, MOST_PIXELS = 1 << 26 };
 
+/* Chooses the size at which a file is decoded. `reduce` is called once, with the size that the file has, and
+ * says how many times smaller the picture may be in both directions: 1, 2, 4 or 8. */
+typedef struct picture_wish {
+    uint32_t (*reduce)(void *ctx, uint32_t height, uint32_t width);
+    void *ctx;
+} picture_wish;
+
 typedef struct picture_format {
     const char *name;    /* "JPEG" */
     const char *endings; /* of its files' names, separated by blanks: ".jpg .jpeg" */
@@ -25,6 +32,9 @@ typedef struct picture_format {
     bool (*size)(const uint8_t *bytes, size_t len, uint32_t *height, uint32_t *width);
     /* Writes the pixels into picture_room. False: `why` says what is wrong with the file. */
     bool (*decode)(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN]);
+    /* The same at the size that `wish` chooses. NULL: this format is always decoded at full size. */
+    bool (*decode_reduced)(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels,
+                           const picture_wish *wish, char why[WHY_LEN]);
 } picture_format;
 
 extern const picture_format jpeg_format, png_format, webp_format, bmp_format, gif_format;
@@ -43,10 +53,20 @@ extern const char *const unsupported_endings[UNSUPPORTED];
  * file. */
 bool picture_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN]);
 
+/* The same at the size that `wish` chooses, if the format can do that. out->full_height and full_width are then
+ * the file's; which files are refused does not depend on the wish. */
+bool picture_decode_reduced(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels,
+                            const picture_wish *wish, char why[WHY_LEN]);
+/* As data.decode says: with `reduced`, no larger than transform t of sample `id` needs it. */
+bool picture_decode_for(picture *out, const uint8_t *bytes, size_t len, const transform *t,
+                        const co_draw *draw, uint32_t id, char why[WHY_LEN]);
+
 /* Its size by the file's head, which may be the only good part of the file. `len` may be less than the file's
  * length. */
 bool picture_size(const uint8_t *bytes, size_t len, uint32_t *height, uint32_t *width);
 
+/* For the formats: is a picture of this size read? False with the reason. */
+bool picture_in_bounds(uint64_t height, uint64_t width, uint64_t most_pixels, char why[WHY_LEN]);
 /* For the formats: memory for [height,width,3] if the size is in bounds, else NULL with the reason. */
 uint8_t *picture_room(picture *out, uint64_t height, uint64_t width, uint64_t most_pixels, char why[WHY_LEN]);
 

@@ -103,9 +103,11 @@ struct folder_cfg {
     double val_fraction, test_fraction;
     int64_t cache_mb;
     int on_error; /* ON_ERROR_STOP, or leave it out */
+    int decode;   /* DECODE's */
     struct transform_cfg pictures;
 };
 enum { ON_ERROR_STOP = 0 };
+enum { DECODE_FULL, DECODE_REDUCED };
 
 /* Rows that all of their tables have. */
 /* clang-format off */
@@ -119,6 +121,9 @@ enum { ON_ERROR_STOP = 0 };
     {"on_error", CO_OPT_ENUM, offsetof(struct folder_cfg, on_error), "stop", \
      "a file that cannot be decoded ends the run, or is left out and counted", .choices = "stop|skip", \
      .may_change = true}, \
+    {"decode", CO_OPT_ENUM, offsetof(struct folder_cfg, decode), "full", \
+     "reduced: JPEG files are decoded at 1/2, 1/4 or 1/8 of their size where the sample needs no more; " \
+     "faster, other pixels", .choices = "full|reduced"}, \
     TRANSFORM_OPTIONS(struct folder_cfg, pictures)
 /* clang-format on */
 

@@ -98,13 +98,14 @@ static const uint8_t *read_sample(const struct imagefolder *set, const sample *e
 }
 
 static bool decode_sample(picture *p, const struct imagefolder *set, const sample *e, const uint8_t *bytes,
-                          char why[WHY_LEN])
+                          const co_draw *draw, uint32_t id, char why[WHY_LEN])
 {
-    if (!bytes || !picture_decode(p, bytes, e->size, MOST_PIXELS, why))
+    if (!bytes || !picture_decode_for(p, bytes, e->size, &set->how, draw, id, why))
         return false;
-    if (set->fixed_h && (p->height != set->fixed_h || p->width != set->fixed_w)) {
+    uint32_t height = picture_full_height(p), width = picture_full_width(p);
+    if (set->fixed_h && (height != set->fixed_h || width != set->fixed_w)) {
         snprintf(why, WHY_LEN, "%ux%u pixels where others have %ux%u: give data.crop or data.resize=HxW",
-                 p->width, p->height, set->fixed_w, set->fixed_h);
+                 width, height, set->fixed_w, set->fixed_h);
         return false;
     }
     return true;
@@ -128,10 +129,11 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
         struct drawn drawn;
         const uint8_t *bytes = read_sample(set, e, &gone, why);
         t.read_ns += (t1 = co_now_ns()) - t0;
-        bool good = decode_sample(&p, set, e, bytes, why);
+        bool good = decode_sample(&p, set, e, bytes, draw, id[i], why);
         t.decode_ns += (t0 = co_now_ns()) - t1;
         if (x && good) {
-            bool vary = transform_draw(&drawn, &set->how, draw, id[i], p.height, p.width);
+            bool vary = transform_draw(&drawn, &set->how, draw, id[i], picture_full_height(&p),
+                                       picture_full_width(&p));
             transform_apply(x + (size_t)i * set->how.numbers, &set->how, p, vary ? &drawn : NULL);
         } else if (x) {
             memset(x + (size_t)i * set->how.numbers, 0, set->how.numbers * sizeof *x);
@@ -162,7 +164,7 @@ static co_err check(const co_dataset *d, co_split s, uint32_t id)
     picture p;
     co_err gone = CO_OK;
 
-    if (decode_sample(&p, set, e, read_sample(set, e, &gone, why), why))
+    if (decode_sample(&p, set, e, read_sample(set, e, &gone, why), &(co_draw){0}, id, why))
         return CO_OK;
     return co_fail(gone ? gone : CO_EINPUT, "%s/%s: %s", set->files.root, listing_path(&set->files, e->path),
                    why);
@@ -347,6 +349,7 @@ static co_err make(struct imagefolder *set, const folder_set *row, const struct 
     CO_TRY(listing_open(&set->files, c->dir, (uint64_t)c->cache_mb << 20));
     CO_TRY(folder_index_make(&set->index, &set->files, &row->rules, c->val_fraction, c->test_fraction));
     CO_TRY(choose_transform(set, &c->pictures, row, &as_imagenet));
+    set->how.reduced = c->decode == DECODE_REDUCED;
     set->base = (co_dataset){
         .io = {.task = CO_TASK_CLASSIFY, .classes = set->index.n_classes},
         .fill = fill,
@@ -361,11 +364,14 @@ static co_err make(struct imagefolder *set, const folder_set *row, const struct 
     };
     if (!set->files.block || set->files.bytes > CONTENT_HASHED)
         CO_TRY(seen_init(&set->seen, total(set)));
-    if (as_imagenet && !row->is_imagenet)
-        snprintf(set->base.note, sizeof set->base.note,
-                 "pictures of different sizes: taken as ImageNet's, 224x224 (data.resize=64x64 would be "
-                 "smaller and "
-                 "faster)");
+    as_imagenet = as_imagenet && !row->is_imagenet;
+    snprintf(set->base.note, sizeof set->base.note, "%s%s%s",
+             as_imagenet
+                 ? "pictures of different sizes: taken as ImageNet's, 224x224 (data.resize=64x64 would be "
+                   "smaller and faster)"
+                 : "",
+             as_imagenet && set->how.reduced ? "; " : "",
+             set->how.reduced ? "JPEG files are decoded at reduced size" : "");
     memcpy(set->base.count, set->index.count, sizeof set->base.count);
     set->use = (picture_use){&set->how, set->fixed_h, set->fixed_w, true};
     set->base.pictures = &set->use;

@@ -4,6 +4,9 @@
  * for bit like its plain code: the pixels are the same on every CPU, and those of Pillow. Grey becomes RGB;
  * CMYK and YCCK are taken as Adobe writes them, inverted, as Pillow does.
  *
+ * At reduced size (data.decode=reduced) the transform of a block gives 4x4, 2x2 or 1x1 pixels instead of 8x8: the
+ * block's low frequencies. Its vector code gives the bits of the plain code, too.
+ *
  * Each file gets a decoder of its own. Keeping one would save two microseconds, but a file without tables
  * would then be decoded with the tables of the file before it.
  *
@@ -118,20 +121,40 @@ static void read_cmyk(j_decompress_ptr j, uint8_t *to, size_t stride)
     }
 }
 
-static bool decode(struct job *job, picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels)
+/* Asks for the size, and makes room for the pixels. NULL: the picture is too large. */
+static uint8_t *choose_size(struct job *job, picture *out, uint64_t most_pixels, const picture_wish *wish)
+{
+    j_decompress_ptr j = &job->j;
+
+    if (!picture_in_bounds(j->image_height, j->image_width, most_pixels, job->why))
+        return NULL;
+    j->scale_num = 1;
+    j->scale_denom = wish ? wish->reduce(wish->ctx, j->image_height, j->image_width) : 1;
+    jpeg_calc_output_dimensions(j);
+    uint8_t *to = picture_room(out, j->output_height, j->output_width, most_pixels, job->why);
+    if (to && j->scale_denom > 1) {
+        out->reduced_by = j->scale_denom;
+        out->full_height = j->image_height;
+        out->full_width = j->image_width;
+    }
+    return to;
+}
+
+static bool decode(struct job *job, picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels,
+                   const picture_wish *wish)
 {
     j_decompress_ptr j = &job->j;
 
     jpeg_create_decompress(j);
     jpeg_mem_src(j, bytes, len);
     jpeg_read_header(j, TRUE);
-    uint8_t *to = picture_room(out, j->image_height, j->image_width, most_pixels, job->why);
-    if (!to)
-        return false;
     bool cmyk = j->jpeg_color_space == JCS_CMYK || j->jpeg_color_space == JCS_YCCK;
     j->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
     j->dct_method = JDCT_ISLOW;
     j->do_fancy_upsampling = TRUE;
+    uint8_t *to = choose_size(job, out, most_pixels, wish);
+    if (!to)
+        return false;
     job->progress.progress_monitor = count_scans;
     j->progress = &job->progress;
     jpeg_start_decompress(j);
@@ -143,12 +166,14 @@ static bool decode(struct job *job, picture *out, const uint8_t *bytes, size_t l
 }
 
 /* The job belongs to the caller, so its members are valid after the jump. */
-static bool decode_or_jump(struct job *job, picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels)
+static bool decode_or_jump(struct job *job, picture *out, const uint8_t *bytes, size_t len,
+                           uint64_t most_pixels, const picture_wish *wish)
 {
-    return setjmp(job->out) == 0 && decode(job, out, bytes, len, most_pixels);
+    return setjmp(job->out) == 0 && decode(job, out, bytes, len, most_pixels, wish);
 }
 
-static bool jpeg_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
+static bool jpeg_decode_reduced(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels,
+                                const picture_wish *wish, char why[WHY_LEN])
 {
     struct job job;
 
@@ -156,9 +181,14 @@ static bool jpeg_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t
     job.progress = (struct jpeg_progress_mgr){0};
     job.why = why;
     prepare(&job);
-    bool good = decode_or_jump(&job, out, bytes, len, most_pixels);
+    bool good = decode_or_jump(&job, out, bytes, len, most_pixels, wish);
     jpeg_destroy_decompress(&job.j);
     return good;
+}
+
+static bool jpeg_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
+{
+    return jpeg_decode_reduced(out, bytes, len, most_pixels, NULL, why);
 }
 
 /* --- the head ------------------------------------------------------------------------------------------- */
@@ -193,4 +223,5 @@ static bool jpeg_size(const uint8_t *bytes, size_t len, uint32_t *height, uint32
     return false;
 }
 
-const picture_format jpeg_format = {"JPEG", ".jpg .jpeg", is_jpeg, jpeg_size, jpeg_decode};
+const picture_format jpeg_format = {"JPEG",    ".jpg .jpeg", is_jpeg,
+                                    jpeg_size, jpeg_decode,  jpeg_decode_reduced};

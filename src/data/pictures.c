@@ -68,7 +68,7 @@ static picture to_grey(picture p)
         for (uint32_t x = 0; x < p.width; x++, rgb += 3)
             *to++ = (uint8_t)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
     }
-    return (picture){p.bytes, p.height, p.width, 1, p.width};
+    return (picture){p.bytes, p.height, p.width, 1, p.width, p.reduced_by, p.full_height, p.full_width};
 }
 
 static bool decode(const struct pictures *set, uint32_t id, picture *p, char why[WHY_LEN])
@@ -77,11 +77,14 @@ static bool decode(const struct pictures *set, uint32_t id, picture *p, char why
     size_t len;
     const uint8_t *bytes = read_whole(set->path[id], &len, why);
 
-    if (!bytes || !picture_decode(p, bytes, len, MOST_PIXELS, why))
+    if (!bytes || !picture_decode_for(p, bytes, len, use->how, &(co_draw){0}, id, why))
         return false;
+    bool fits = !use->height || (picture_full_height(p) == use->height && picture_full_width(p) == use->width);
+    if (!fits && p->reduced_by && !picture_decode(p, bytes, len, MOST_PIXELS, why))
+        return false; /* transform_fit wants the whole picture */
     if (use->how->planes == 1)
         *p = to_grey(*p);
-    if (use->height && (p->height != use->height || p->width != use->width))
+    if (!fits)
         *p = transform_fit(*p, use->height, use->width);
     return true;
 }

@@ -7,6 +7,7 @@
  * they meet.
  *
  *     decoding     the pixels of probe/probe.jpg, .png and .webp; only for sets that decode picture files
+ *     reduced      with data.decode=reduced, also those of probe.jpg at 1/2, 1/4 and 1/8
  *     augmenting   each picture as in evaluation, then DRAWS samples as in training, then both ways of mixing
  *
  * Probabilities are raised where it is needed, so that every transform that the keys turn on is used, with
@@ -56,6 +57,34 @@ static void finish(co_sha256 *h, const char *what, fact_fn fact, void *ctx)
 }
 
 /* --- decoding ------------------------------------------------------------------------------------------- */
+static void add_pixels(co_sha256 *h, const picture *p)
+{
+    for (uint32_t y = 0; y < p->height; y++)
+        co_sha256_add(h, p->bytes + y * p->stride, (size_t)p->width * p->planes);
+}
+
+static uint32_t by_ctx(void *ctx, uint32_t height, uint32_t width)
+{
+    return *(uint32_t *)ctx;
+}
+
+static void probe_reduced(fact_fn fact, void *ctx)
+{
+    co_sha256 h;
+
+    co_sha256_init(&h);
+    for (uint32_t by = 2; by <= 8; by *= 2) {
+        picture p;
+        char why[WHY_LEN];
+        if (picture_decode_reduced(&p, jpeg_file, sizeof jpeg_file, MOST_PIXELS, &(picture_wish){by_ctx, &by},
+                                   why))
+            add_pixels(&h, &p);
+        else
+            co_sha256_add(&h, why, strlen(why));
+    }
+    finish(&h, "libjpeg's decoding of a test picture at reduced size", fact, ctx);
+}
+
 static void probe_decoding(fact_fn fact, void *ctx)
 {
     for (int i = 0; i < FILES; i++) {
@@ -64,8 +93,7 @@ static void probe_decoding(fact_fn fact, void *ctx)
         co_sha256 h;
         co_sha256_init(&h);
         if (picture_decode(&p, files[i].bytes, files[i].len, MOST_PIXELS, why))
-            for (uint32_t y = 0; y < p.height; y++)
-                co_sha256_add(&h, p.bytes + y * p.stride, (size_t)p.width * p.planes);
+            add_pixels(&h, &p);
         else
             co_sha256_add(&h, why, strlen(why));
         finish(&h, files[i].what, fact, ctx);
@@ -188,5 +216,7 @@ co_err co_dataset_probe(const co_dataset *d, void (*fact)(void *ctx, const char 
         return CO_OK;
     if (use->decodes)
         probe_decoding(fact, ctx);
+    if (use->decodes && use->how->reduced)
+        probe_reduced(fact, ctx);
     return use->decodes || !use->how->plain ? probe_augmenting(use, fact, ctx) : CO_OK;
 }

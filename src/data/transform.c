@@ -358,5 +358,7 @@ void transform_says(const transform *t, char out[512])
                        t->scale[0], t->scale[1], t->ratio[0], t->ratio[1], t->flip, t->jitter[0],
                        t->jitter[1], t->jitter[2], t->jitter[3], t->trivial, t->erase, t->mixup, t->cutmix);
     if (len > 0 && len < 512 && (t->alternate || t->reflect)) /* what is newer than the line above */
-        snprintf(out + len, 512 - (size_t)len, "alternate=%d reflect=%d\n", t->alternate, t->reflect);
+        len += snprintf(out + len, 512 - (size_t)len, "alternate=%d reflect=%d\n", t->alternate, t->reflect);
+    if (len < 512 && t->reduced)
+        snprintf(out + len, 512 - (size_t)len, "decode=reduced\n");
 }

@@ -43,20 +43,48 @@ static box inner(box b, uint32_t height, uint32_t width)
                : (box){(int32_t)top, (int32_t)left, (int32_t)(bottom - top), (int32_t)(right - left)};
 }
 
-/* Box b of the picture resized to height x width; outside: black, or the picture mirrored. */
-static picture crop_of_resized(picture p, uint32_t height, uint32_t width, box b, bool reflect)
+/* A part of a picture, ready to be resized. */
+typedef struct piece {
+    picture p;
+    picture_part from;
+} piece;
+
+/* Box b of the file's picture. Of one that was decoded at reduced size: the decoded pixels that b touches, and
+ * where exactly it lies among them. */
+static piece piece_of(picture p, box b)
 {
+    if (!p.reduced_by) {
+        p = view_of(p, b);
+        return (piece){p, part_whole(&p)};
+    }
+    int32_t by = (int32_t)p.reduced_by, top = b.top / by, left = b.left / by;
+    box touched = {top, left, (b.top + b.height + by - 1) / by - top, (b.left + b.width + by - 1) / by - left};
+    double per = 1.0 / by;
+
+    return (piece){view_of(p, touched),
+                   {b.top * per - top, b.left * per - left, b.height * per, b.width * per}};
+}
+
+static bool is_size(const piece *a, uint32_t height, uint32_t width)
+{
+    return a->p.height == height && a->p.width == width && a->from.height == height && a->from.width == width;
+}
+
+/* Box b of the piece resized to height x width; outside: black, or the picture mirrored. */
+static picture crop_of_resized(piece of, uint32_t height, uint32_t width, box b, bool reflect)
+{
+    picture p = of.p;
     box in = inner(b, height, width);
 
     reflect = reflect && (in.height < b.height || in.width < b.width);
     if (reflect)
         in = (box){0, 0, (int32_t)height, (int32_t)width};
 
-    if (p.height == height && p.width == width) {
+    if (is_size(&of, height, width)) {
         p = view_of(p, in);
     } else if (in.height) {
         canvas out = canvas_in(SCRATCH_A, (uint32_t)in.height, (uint32_t)in.width, p.planes);
-        picture_resize(out, p, height, width, (uint32_t)in.top, (uint32_t)in.left);
+        picture_resize(out, p, of.from, height, width, (uint32_t)in.top, (uint32_t)in.left);
         p = view(&out);
     }
     if (!reflect && in.height == b.height && in.width == b.width)
@@ -78,16 +106,17 @@ static int32_t central(uint32_t in, uint32_t want)
 
 static picture cut_out(const transform *t, picture p, const struct drawn *drawn)
 {
-    uint32_t h = p.height, w = p.width;
+    uint32_t h = picture_full_height(&p), w = picture_full_width(&p);
     int32_t height = (int32_t)t->height, width = (int32_t)t->width;
     box whole = {0, 0, height, width};
 
     if (drawn && t->random_box)
-        return crop_of_resized(view_of(p, drawn->crop), t->height, t->width, whole, false);
+        return crop_of_resized(piece_of(p, drawn->crop), t->height, t->width, whole, false);
+    piece all = piece_of(p, (box){0, 0, (int32_t)h, (int32_t)w});
     transform_resized(t, &h, &w);
     if (drawn && t->crops)
-        return crop_of_resized(p, h, w, drawn->crop, t->reflect);
-    return crop_of_resized(p, h, w, (box){central(h, t->height), central(w, t->width), height, width}, false);
+        return crop_of_resized(all, h, w, drawn->crop, t->reflect);
+    return crop_of_resized(all, h, w, (box){central(h, t->height), central(w, t->width), height, width}, false);
 }
 
 picture transform_fit(picture p, uint32_t height, uint32_t width)
@@ -100,7 +129,7 @@ picture transform_fit(picture p, uint32_t height, uint32_t width)
     h = h < longest ? h : longest;
     w = w < longest ? w : longest;
     box middle = {central((uint32_t)h, height), central((uint32_t)w, width), (int32_t)height, (int32_t)width};
-    picture cut = crop_of_resized(p, (uint32_t)h, (uint32_t)w, middle, false);
+    picture cut = crop_of_resized((piece){p, part_whole(&p)}, (uint32_t)h, (uint32_t)w, middle, false);
     canvas out = canvas_in(SCRATCH_B, height, width, p.planes);
 
     if (cut.bytes != out.bytes) /* a view of p, or in SCRATCH_A */

@@ -39,7 +39,19 @@ typedef struct picture {
     const uint8_t *bytes; /* [height,width,planes] */
     uint32_t height, width, planes;
     size_t stride; /* bytes from one row to the next */
+    /* Decoded at reduced size (reduce.c): how many times smaller, and the file's size. 0: it was not. */
+    uint32_t reduced_by, full_height, full_width;
 } picture;
+
+static inline uint32_t picture_full_height(const picture *p)
+{
+    return p->full_height ? p->full_height : p->height;
+}
+
+static inline uint32_t picture_full_width(const picture *p)
+{
+    return p->full_width ? p->full_width : p->width;
+}
 
 enum { PICTURE_SIDE_MAX = 65535 }; /* more is refused by whoever decodes */
 
@@ -139,6 +151,7 @@ typedef struct transform {
     bool alternate; /* flips by the parity of the epoch */
     bool reflect;   /* what pads is the picture, mirrored */
     bool eval_flip;
+    bool reduced; /* data.decode: JPEG files may be decoded at reduced size */
     uint32_t pad;
     double scale[2], log_ratio[2], ratio[2];
     double flip, erase, jitter[4], mixup, cutmix;
@@ -218,6 +231,9 @@ bool transform_draw_mix(struct mix_drawn *out, const transform *t, const co_draw
 void transform_resized(const transform *t, uint32_t *h, uint32_t *w); /* a picture's size after data.resize */
 bool transform_varies(const transform *t);                            /* anything random but mixing? */
 bool transform_jitters(const transform *t);
+/* How many times smaller (1, 2, 4 or 8) a picture of height x width may be decoded for this sample, so that resizing
+ * still never enlarges what was decoded. drawn NULL: for evaluation. */
+uint32_t transform_reduction(const transform *t, const struct drawn *drawn, uint32_t height, uint32_t width);
 
 /* --- memory of a thread --------------------------------------------------------------------------------- */
 typedef enum {

@@ -103,6 +103,17 @@ TEST(the_probe_is_the_same_every_time_and_depends_on_every_transform)
     }
 }
 
+TEST(the_probe_of_reduced_pictures_has_a_hash_of_their_decoding_more)
+{
+    put_folder();
+    facts full = probe_folder("decode", "full"), reduced = probe_folder("decode", "reduced");
+    CHECK(full.n == 4 && reduced.n == 5 && test_contains(reduced.what[3], "at reduced size"), "%d, %d facts",
+          full.n, reduced.n);
+    for (int i = 0; i < 5; i++)
+        if (i != 3)
+            CHECK(strcmp(full.hash[i - (i > 3)], reduced.hash[i]) == 0, "%s differs", reduced.what[i]);
+}
+
 TEST(sets_that_neither_decode_nor_augment_have_no_probe)
 {
     static const char *const names[] = {"digits", "fake", "fake_images", "fake_ratings", "text"};

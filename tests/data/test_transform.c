@@ -348,11 +348,11 @@ TEST(a_crop_of_a_resized_picture_is_that_of_the_whole_resized_picture)
     canvas all = {whole, 61, 83, 3};
     uint64_t state = 2;
 
-    picture_resize(all, p, 61, 83, 0, 0);
+    picture_resize(all, p, part_whole(&p), 61, 83, 0, 0);
     for (int i = 0; i < 50; i++) {
         uint32_t h = 1 + test_u32(&state) % 61, w = 1 + test_u32(&state) % 83;
         uint32_t top = test_u32(&state) % (61 - h + 1), left = test_u32(&state) % (83 - w + 1);
-        picture_resize((canvas){part, h, w, 3}, p, 61, 83, top, left);
+        picture_resize((canvas){part, h, w, 3}, p, part_whole(&p), 61, 83, top, left);
         picture_crop((canvas){cut, h, w, 3}, (picture){whole, 61, 83, 3, 249}, (int32_t)top, (int32_t)left);
         CHECK(memcmp(part, cut, (size_t)h * w * 3) == 0, "%ux%u at %u, %u", h, w, top, left);
     }

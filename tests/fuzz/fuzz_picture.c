@@ -2,7 +2,8 @@
  *
  * One program per format: FUZZ_PICTURE is the name of a row of the table below, and tools/fuzz builds one for
  * every row. Each input is decoded as it is, and again after the row's bytes were put at its beginning: few
- * inputs would pass the beginning otherwise. A format that has no row here fails at the start.
+ * inputs would pass the beginning otherwise. Each is also decoded at reduced size. A format that has no row
+ * here fails at the start.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,33 @@ static void mend_png(uint8_t *bytes, size_t len)
     }
 }
 
+static uint32_t by_ctx(void *ctx, uint32_t height, uint32_t width)
+{
+    (void)height;
+    (void)width;
+    return *(uint32_t *)ctx;
+}
+
+/* At reduced size, by 1, 2, 4 or 8 as the last byte says: refused as the full picture is, and of the size to expect.
+ * h = 0: it was refused. */
+static void decode_reduced(const uint8_t *bytes, size_t len, uint32_t h, uint32_t w)
+{
+    uint32_t by = len ? 1u << (bytes[len - 1] & 3) : 1;
+    char why[WHY_LEN] = "";
+    picture p;
+
+    bool good = picture_decode_reduced(&p, bytes, len, FEW_PIXELS, &(picture_wish){by_ctx, &by}, why);
+    if (good != (h > 0) || (!good && !why[0]))
+        abort();
+    if (!good)
+        return;
+    uint32_t is_by = p.reduced_by ? p.reduced_by : 1; /* 1: also of a format that has no reduced size */
+    if ((is_by != 1 && is_by != by) || p.height != (h + is_by - 1) / is_by || p.width != (w + is_by - 1) / is_by)
+        abort();
+    volatile uint8_t last = p.bytes[(p.height - 1) * p.stride + p.width * 3 - 1];
+    (void)last;
+}
+
 static void decode(const fuzz_row *row, const uint8_t *bytes, size_t len)
 {
     char why[WHY_LEN] = "";
@@ -100,6 +128,7 @@ static void decode(const fuzz_row *row, const uint8_t *bytes, size_t len)
     if (!picture_decode(&p, bytes, len, FEW_PIXELS, why)) {
         if (!why[0])
             abort();
+        decode_reduced(bytes, len, 0, 0);
         return;
     }
     if (p.planes != 3 || (uint64_t)p.height * p.width > FEW_PIXELS || !p.height || !p.width)
@@ -111,6 +140,7 @@ static void decode(const fuzz_row *row, const uint8_t *bytes, size_t len)
         abort();
     volatile uint8_t last = p.bytes[(p.height - 1) * p.stride + p.width * 3 - 1];
     (void)last;
+    decode_reduced(bytes, len, p.height, p.width);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

@@ -18,9 +18,18 @@ static inline size_t canvas_row(const canvas *c)
 }
 
 /* --- resize.c */
-/* p resized to full_h x full_w, bilinear and antialiased; of that, what begins at (top, left) and is of out's
- * size. */
-void picture_resize(canvas out, picture p, uint32_t full_h, uint32_t full_w, uint32_t top, uint32_t left);
+/* A part of a picture, in its pixels. Its edges may lie between two of them. */
+typedef struct picture_part {
+    double top, left, height, width;
+} picture_part;
+static inline picture_part part_whole(const picture *p)
+{
+    return (picture_part){0, 0, p->height, p->width};
+}
+/* `from` of p resized to full_h x full_w, bilinear and antialiased; of that, what begins at (top, left) and is of
+ * out's size. All of p counts at the edges of `from`. */
+void picture_resize(canvas out, picture p, picture_part from, uint32_t full_h, uint32_t full_w, uint32_t top,
+                    uint32_t left);
 
 /* --- geometry.c */
 void picture_crop(canvas out, picture p, int32_t top, int32_t left); /* of out's size; black outside p */

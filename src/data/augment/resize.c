@@ -17,10 +17,22 @@
 
 #include "data/augment/resize_int.h"
 
-/* Places [from, from + n) of an axis of `out`, which is `in` resized. */
-static taps taps_make(scratch_slot slot, uint32_t in, uint32_t out, uint32_t from, uint32_t n)
+/* An axis: of `in` pixels, `len` that begin at `start` are resized to `out`. */
+typedef struct axis {
+    uint32_t in;
+    double start, len;
+    uint32_t out;
+} axis;
+
+static bool stays(axis a)
 {
-    double scale = (double)in / out, wide = scale < 1 ? 1 : scale, per = 1 / wide;
+    return a.start == 0 && a.len == a.in && a.in == a.out;
+}
+
+/* Places [from, from + n) of the resized axis. */
+static taps taps_make(scratch_slot slot, axis a, uint32_t from, uint32_t n)
+{
+    double scale = a.len / a.out, wide = scale < 1 ? 1 : scale, per = 1 / wide;
     int32_t most = (int32_t)ceil(wide) * 2 + 1;
     size_t ints = (size_t)n * (2 + (size_t)most);
     double *weight = scratch_get(slot, (size_t)most * sizeof *weight + ints * sizeof(int32_t));
@@ -28,10 +40,10 @@ static taps taps_make(scratch_slot slot, uint32_t in, uint32_t out, uint32_t fro
     taps t = {memory, memory + n, memory + 2 * (size_t)n, most};
 
     for (uint32_t o = 0; o < n; o++) {
-        double centre = (from + o + 0.5) * scale, sum = 0;
+        double centre = a.start + (from + o + 0.5) * scale, sum = 0;
         int32_t first = (int32_t)(centre - wide + 0.5), end = (int32_t)(centre + wide + 0.5);
         first = first < 0 ? 0 : first;
-        end = end > (int32_t)in ? (int32_t)in : end;
+        end = end > (int32_t)a.in ? (int32_t)a.in : end;
         for (int32_t i = 0; i < end - first; i++) {
             double far = fabs((i + first - centre + 0.5) * per);
             weight[i] = far < 1 ? 1 - far : 0;
@@ -95,20 +107,20 @@ static void columns(uint8_t *out, const uint8_t *in, size_t stride, size_t len, 
 
 const resize_passes resize_plain = {row_of_colour, columns};
 
-/* Rows [row, row + rows) of p resized across to full_w, and of that `width` pixels from `left`. The last row
- * goes plainly: nothing past it may be touched. */
-static picture across(uint8_t *out, picture p, uint32_t row, uint32_t rows, uint32_t full_w, uint32_t left,
+/* Rows [row, row + rows) of p resized across, and of that `width` pixels from `left`. The last row goes plainly:
+ * nothing past it may be touched. */
+static picture across(uint8_t *out, picture p, uint32_t row, uint32_t rows, axis a, uint32_t left,
                       uint32_t width)
 {
     const resize_passes *wide = resize_wide();
     size_t len = (size_t)width * p.planes;
 
     p.bytes += row * p.stride;
-    if (p.width == full_w) {
+    if (stays(a)) {
         p.bytes += (size_t)left * p.planes;
         return p;
     }
-    taps t = taps_make(SCRATCH_ACROSS, p.width, full_w, left, width);
+    taps t = taps_make(SCRATCH_ACROSS, a, left, width);
     for (uint32_t y = 0; y < rows; y++) {
         const uint8_t *from = p.bytes + y * p.stride;
         if (p.planes == 1)
@@ -119,21 +131,23 @@ static picture across(uint8_t *out, picture p, uint32_t row, uint32_t rows, uint
     return (picture){out, rows, width, p.planes, len};
 }
 
-void picture_resize(canvas out, picture p, uint32_t full_h, uint32_t full_w, uint32_t top, uint32_t left)
+void picture_resize(canvas out, picture p, picture_part from, uint32_t full_h, uint32_t full_w, uint32_t top,
+                    uint32_t left)
 {
     const resize_passes *wide = resize_wide(), *by = wide ? wide : &resize_plain;
     size_t len = canvas_row(&out);
+    axis down = {p.height, from.top, from.height, full_h}, side = {p.width, from.left, from.width, full_w};
 
-    if (p.height == full_h) {
-        p = across(out.bytes, p, top, out.height, full_w, left, out.width);
+    if (stays(down)) {
+        p = across(out.bytes, p, top, out.height, side, left, out.width);
         for (uint32_t y = 0; y < out.height && p.bytes != out.bytes; y++)
             memcpy(out.bytes + y * len, p.bytes + y * p.stride, len);
         return;
     }
-    taps t = taps_make(SCRATCH_DOWN, p.height, full_h, top, out.height);
+    taps t = taps_make(SCRATCH_DOWN, down, top, out.height);
     int32_t row = t.first[0], rows = t.first[out.height - 1] + t.n[out.height - 1] - row;
     uint8_t *between = scratch_get(SCRATCH_ROWS, (size_t)rows * len);
-    p = across(between, p, (uint32_t)row, (uint32_t)rows, full_w, left, out.width);
+    p = across(between, p, (uint32_t)row, (uint32_t)rows, side, left, out.width);
     for (uint32_t y = 0; y < out.height; y++)
         by->columns(out.bytes + y * len, p.bytes + (size_t)(t.first[y] - row) * p.stride, p.stride, len,
                     t.weight + (size_t)y * (size_t)t.most, t.n[y]);
