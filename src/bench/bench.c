@@ -46,6 +46,13 @@ static const bench benches[] = {
      "share of "
      "the machine's peak; words like model=resnet18 choose the training; --rounds N",
      NULL, ops_help, bench_ops},
+    {"data",
+     "loading alone, by one core: samples/s, microseconds and share of each stage (read, decode, crop, ...), "
+     "and of a loader "
+     "with one thread; words like data=imagefolder data.dir=FOLDER choose the data; --vs WORDS, --made WxH, "
+     "--samples N, "
+     "--rounds N",
+     NULL, data_help, bench_data},
     {"instructions",
      "of the kernels, in a step of three small models, by valgrind; --compare FILE, --record FILE", NULL,
      instructions_help, bench_instructions},

@@ -38,8 +38,10 @@ int bench_trackers(int argc, char **argv);
 int bench_versus(int argc, char **argv);
 int bench_ops(int argc, char **argv, const co_bench_planner *planner);
 int bench_growth(int argc, char **argv, const co_bench_planner *planner);
+int bench_data(int argc, char **argv, const co_bench_planner *planner);
 int bench_instructions(int argc, char **argv, const co_bench_planner *planner);
 void ops_help(co_str *out);
+void data_help(co_str *out);
 void instructions_help(co_str *out);
 void versus_help(co_str *out); /* its tasks, a line each */
 void growth_help(co_str *out);

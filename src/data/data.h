@@ -36,6 +36,34 @@ typedef struct co_fill_times {
     uint64_t read_ns, decode_ns, augment_ns;
 } co_fill_times;
 
+/* The stages of filling a sample, for measurements. A set times those that it has; what it does not time counts as
+ * CO_STAGE_FILL. */
+typedef enum {
+    CO_STAGE_READ,
+    CO_STAGE_DECODE,
+    CO_STAGE_DRAW,
+    CO_STAGE_CROP,
+    CO_STAGE_BRIGHTNESS,
+    CO_STAGE_CONTRAST,
+    CO_STAGE_SATURATION,
+    CO_STAGE_HUE,
+    CO_STAGE_TRIVIAL,
+    CO_STAGE_NORMALISE,
+    CO_STAGE_ERASE,
+    CO_STAGE_MIX,
+    CO_STAGE_FILL,
+    CO_STAGES
+} co_stage;
+typedef struct co_stage_times {
+    uint64_t ns[CO_STAGES]; /* CPU time of this thread */
+    uint64_t laps[CO_STAGES];
+    uint64_t last;
+} co_stage_times;
+const char *co_stage_name(co_stage s);            /* "decode" */
+const char *co_stage_help(co_stage s);            /* "the file to pixels" */
+void co_stage_begin(co_stage_times *t);           /* NULL: does nothing, here and below */
+void co_stage_lap(co_stage_times *t, co_stage s); /* the time since the last lap was stage s's */
+
 /* Ratings: what the rows of users and items stand for. */
 struct co_dataset;
 typedef struct co_rating_names {
@@ -50,8 +78,9 @@ typedef struct co_rating_names {
 typedef struct co_draw {
     uint64_t seed;
     uint32_t epoch;
-    bool augment;         /* false: the plain sample, as in evaluation */
-    co_fill_times *times; /* NULL: times are not measured */
+    bool augment;           /* false: the plain sample, as in evaluation */
+    co_fill_times *times;   /* NULL: times are not measured */
+    co_stage_times *stages; /* the same in detail; it slows filling down */
 } co_draw;
 
 /* A PNG of 8-bit pixels, row by row: channels 1 (grey) or 3 (RGB). *out is the caller's, co_free. */

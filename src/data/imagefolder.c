@@ -129,12 +129,16 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
         struct drawn drawn;
         const uint8_t *bytes = read_sample(set, e, &gone, why);
         t.read_ns += (t1 = co_now_ns()) - t0;
+        co_stage_lap(draw->stages, CO_STAGE_READ);
         bool good = decode_sample(&p, set, e, bytes, draw, id[i], why);
         t.decode_ns += (t0 = co_now_ns()) - t1;
+        co_stage_lap(draw->stages, CO_STAGE_DECODE);
         if (x && good) {
             bool vary = transform_draw(&drawn, &set->how, draw, id[i], picture_full_height(&p),
                                        picture_full_width(&p));
-            transform_apply(x + (size_t)i * set->how.numbers, &set->how, p, vary ? &drawn : NULL);
+            co_stage_lap(draw->stages, CO_STAGE_DRAW);
+            transform_apply_timed(x + (size_t)i * set->how.numbers, &set->how, p, vary ? &drawn : NULL,
+                                  draw->stages);
         } else if (x) {
             memset(x + (size_t)i * set->how.numbers, 0, set->how.numbers * sizeof *x);
         }
@@ -145,8 +149,10 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
         bad += !good;
         t.augment_ns += (t1 = co_now_ns()) - t0;
         t0 = t1;
+        co_stage_lap(draw->stages, CO_STAGE_FILL);
     }
     transform_mix(&set->how, draw, id, shape.n, dst);
+    co_stage_lap(draw->stages, set->how.mix ? CO_STAGE_MIX : CO_STAGE_FILL);
     t.augment_ns += co_now_ns() - t0;
     if (draw->times) {
         draw->times->read_ns += t.read_ns;

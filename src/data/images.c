@@ -89,18 +89,22 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
     for (int i = 0; i < shape.n; i++, x = x ? x + im->how.numbers : NULL) {
         uint32_t row = im->place[start + id[i]];
         const uint8_t *from = im->bytes + row * im->spec.stride + im->spec.skip;
-        if (x && plain)
+        if (x && plain) {
             fill_plain(im, x, from);
-        else if (x) {
+            co_stage_lap(draw->stages, CO_STAGE_NORMALISE);
+        } else if (x) {
             bool vary = transform_draw(&drawn, &im->how, draw, id[i], im->spec.height, im->spec.width);
-            transform_apply(x, &im->how, weave(im, from), vary ? &drawn : NULL);
+            co_stage_lap(draw->stages, CO_STAGE_DRAW);
+            transform_apply_timed(x, &im->how, weave(im, from), vary ? &drawn : NULL, draw->stages);
         }
         if (y)
             y[i] = im->label[row];
         if (dst->ids)
             dst->ids[i] = id[i];
+        co_stage_lap(draw->stages, CO_STAGE_FILL);
     }
     transform_mix(&im->how, draw, id, shape.n, dst);
+    co_stage_lap(draw->stages, im->how.mix ? CO_STAGE_MIX : CO_STAGE_FILL);
     if (draw->times)
         draw->times->augment_ns += co_now_ns() - began;
     return 0;

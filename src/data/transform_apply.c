@@ -139,20 +139,27 @@ picture transform_fit(picture p, uint32_t height, uint32_t width)
     return (picture){to, height, width, p.planes, (size_t)width * p.planes};
 }
 
-static void jitter(canvas c, const transform *t, const struct drawn *drawn)
+static void jitter(canvas c, const transform *t, const struct drawn *drawn, co_stage_times *times)
 {
-    static void (*const apply[JITTER_OPS])(canvas, float) = {canvas_brightness, canvas_contrast,
-                                                             canvas_saturation, canvas_hue};
+    static const struct {
+        void (*apply)(canvas, float);
+        co_stage stage;
+    } ops[JITTER_OPS] = {{canvas_brightness, CO_STAGE_BRIGHTNESS},
+                         {canvas_contrast, CO_STAGE_CONTRAST},
+                         {canvas_saturation, CO_STAGE_SATURATION},
+                         {canvas_hue, CO_STAGE_HUE}};
 
     for (int i = 0; i < JITTER_OPS; i++) {
         int op = drawn->order[i];
-        if (t->jitter[op] > 0)
-            apply[op](c, drawn->jitter[op]);
+        if (t->jitter[op] > 0) {
+            ops[op].apply(c, drawn->jitter[op]);
+            co_stage_lap(times, ops[op].stage);
+        }
     }
 }
 
 /* Colours and TrivialAugment, which need a canvas. */
-static picture recolour(const transform *t, picture p, const struct drawn *drawn)
+static picture recolour(const transform *t, picture p, const struct drawn *drawn, co_stage_times *times)
 {
     canvas a = canvas_in(SCRATCH_A, p.height, p.width, p.planes);
     canvas b = canvas_in(SCRATCH_B, p.height, p.width, p.planes);
@@ -163,10 +170,13 @@ static picture recolour(const transform *t, picture p, const struct drawn *drawn
         picture_crop(c, p, 0, 0);
     if (drawn->flip && t->trivial)
         canvas_flip(c);
+    co_stage_lap(times, CO_STAGE_CROP);
     if (transform_jitters(t))
-        jitter(c, t, drawn);
-    if (t->trivial)
+        jitter(c, t, drawn, times);
+    if (t->trivial) {
         c = trivial_apply(c, other.bytes, (enum trivial_op)drawn->op, drawn->bin);
+        co_stage_lap(times, CO_STAGE_TRIVIAL);
+    }
     return view(&c);
 }
 
@@ -197,13 +207,24 @@ static void erase(float *out, const transform *t, box b)
                    (size_t)b.width * sizeof *out);
 }
 
-void transform_apply(float *out, const transform *t, picture p, const struct drawn *drawn)
+void transform_apply_timed(float *out, const transform *t, picture p, const struct drawn *drawn,
+                           co_stage_times *times)
 {
     CO_ASSERT(p.planes == t->planes && p.height && p.width, "a picture of the transform's planes");
     p = cut_out(t, p, drawn);
     if (drawn && (t->trivial || transform_jitters(t)))
-        p = recolour(t, p, drawn);
+        p = recolour(t, p, drawn, times);
+    else
+        co_stage_lap(times, CO_STAGE_CROP);
     normalise(out, t, p, drawn && drawn->flip && !t->trivial);
-    if (drawn && drawn->erase.height)
+    co_stage_lap(times, CO_STAGE_NORMALISE);
+    if (drawn && drawn->erase.height) {
         erase(out, t, drawn->erase);
+        co_stage_lap(times, CO_STAGE_ERASE);
+    }
+}
+
+void transform_apply(float *out, const transform *t, picture p, const struct drawn *drawn)
+{
+    transform_apply_timed(out, t, p, drawn, NULL);
 }

@@ -207,6 +207,8 @@ bool transform_draw(struct drawn *out, const transform *t, const co_draw *draw, 
                     uint32_t in_w);
 /* out [planes,height,width]; drawn NULL: as in evaluation. p.planes must be t's; sides at least 1. */
 void transform_apply(float *out, const transform *t, picture p, const struct drawn *drawn);
+void transform_apply_timed(float *out, const transform *t, picture p, const struct drawn *drawn,
+                           co_stage_times *times); /* NULL: not timed */
 /* Resized until it covers height x width, and cut to its middle of that size. The result lies in
  * SCRATCH_PICTURE. */
 picture transform_fit(picture p, uint32_t height, uint32_t width);

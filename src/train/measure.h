@@ -37,6 +37,16 @@ int co_calls_samples(const co_calls *c);                /* of the slice */
 const co_call_facts *co_calls_facts(const co_calls *c); /* [count] */
 void co_calls_run(co_calls *c, double *ms); /* one forward and backward pass; ms [count]: what each call took */
 
+/* Loading alone: the slices of training from step `step` (1 or more) on, in order, until they have `samples`
+ * samples or a few more; *loaded says how many. A sample that cannot be read is an error as in training. */
+typedef struct co_loading co_loading;
+co_err co_loading_open(co_loading **out, co_plan *p); /* p must live as long */
+void co_loading_close(co_loading *l);                 /* NULL is fine */
+/* By this thread; the CPU time of each stage is added to *times. */
+co_err co_loading_fill(co_loading *l, int64_t step, int samples, co_stage_times *times, int *loaded);
+/* By a loader with one thread, as training has them. */
+co_err co_loading_run(co_loading *l, int64_t step, int samples, int *loaded);
+
 /* Computes every slice of step 1 once: forward and backward passes, nothing else. To count instructions. */
 co_err co_plan_compute_step(co_plan *p);
 
