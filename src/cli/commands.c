@@ -107,7 +107,7 @@ const command commands[] = {
      "  cohort data get cifar10              into data/cifar-10-batches-bin\n"
      "  cohort data get movielens ~/sets     into ~/sets/ml-latest-small\n"
      "  cohort data check tiny-imagenet-200  recognises it, reads every sample\n"
-     "  cohort data stats tiny-imagenet-200  with samples per class, mean, std\n"
+     "  cohort data stats tiny-imagenet-200  with figures: per class, of ratings, ...\n"
      "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file of it\n\n"
      "  get downloads from the publisher's address, compares the checksum and\n"
      "  unpacks. A download that was cut or killed goes on when the same line is\n"

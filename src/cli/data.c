@@ -99,6 +99,8 @@ static void print_stats(const co_data_report *r)
 {
     char shape[64];
 
+    if (r->has_ratings)
+        print_ratings(&r->ratings, &r->set->io);
     if (r->set && r->set->io.task == CO_TASK_PAIRS)
         print_pairs(r->set);
     if (!r->set || r->set->io.task != CO_TASK_CLASSIFY)
@@ -155,6 +157,8 @@ static void print_report(const co_data_report *r, const char *dir)
         json_object_set_new(j, "classes", names_json(r));
     for (int s = 0; s < CO_SPLIT_COUNT && r->set; s++)
         json_object_set_new(j, split_names[s], split_json(r, s));
+    if (r->has_ratings)
+        json_object_set_new(j, "ratings", ratings_json(&r->ratings, &r->set->io));
     for (int k = 0; k < 2 && r->has_pixels; k++) {
         json_t *list = json_array();
         for (int c = 0; c < (int)r->set->io.x.d[0]; c++)

@@ -247,6 +247,10 @@ static co_err check_set(co_data_report *r, void (*tell)(void *ctx, uint64_t done
 {
     walk w;
 
+    if (r->set->io.users) {
+        r->has_ratings = true;
+        return count_ratings(&r->ratings, r->set);
+    }
     if (r->set->io.task != CO_TASK_CLASSIFY)
         return CO_OK; /* ratings and text are checked whole when they are opened */
     CO_TRY(walk_samples(&w, r->set, tell, ctx));

@@ -33,6 +33,21 @@ typedef struct co_data_problem {
     const char *text; /* a sentence: what is wrong, where, what to do */
 } co_data_problem;
 
+/* Ratings: figures over all splits. */
+typedef struct co_count_spread {
+    uint32_t least, most;
+    double median;
+} co_count_spread;
+enum { CO_STAR_BINS = 10 };
+typedef struct co_rating_stats {
+    uint64_t ratings;
+    double mean, std, density;          /* density: the share of all pairs of user and item that is rated */
+    uint64_t per_stars[CO_STAR_BINS];   /* ratings of 0.5, 1, 1.5 ... 5 stars, each to the nearest of them */
+    co_count_spread per_user, per_item; /* ratings of one user, of one item */
+    bool has_times;                     /* the files say when: */
+    uint32_t first_s, last_s;           /* the oldest and the newest, in seconds since 1970 */
+} co_rating_stats;
+
 enum { CO_DATA_PROBLEMS_MAX = 16 };
 typedef struct co_data_report {
     const co_data_layout *layout;
@@ -40,6 +55,8 @@ typedef struct co_data_report {
     /* [set->io.classes] samples of each class; NULL: the set has no classes */
     uint32_t *per_class[CO_SPLIT_COUNT];
     uint64_t unreadable[CO_SPLIT_COUNT];
+    bool has_ratings; /* the set is of ratings: */
+    co_rating_stats ratings;
     bool has_pixels;        /* the set is of pictures: */
     double mean[3], std[3]; /* of byte / 255 of those to train on, by plane */
     co_data_problem problems[CO_DATA_PROBLEMS_MAX];

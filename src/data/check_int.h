@@ -20,6 +20,9 @@ void walk_fini(walk *w);
 /* The split and id of place i. */
 co_split walk_split(const walk *w, uint64_t i, uint32_t *id);
 
+/* --- check_ratings.c */
+co_err count_ratings(co_rating_stats *out, const co_dataset *d);
+
 /* --- quick.c */
 /* The class that has more than 9 of 10 samples of val, but at most 7 of 10 of train; -1: none.
  * Too few samples: -1. */

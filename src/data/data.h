@@ -72,6 +72,8 @@ typedef struct co_rating_names {
     const char *(*title)(const struct co_dataset *d, uint32_t row); /* UTF-8; NULL: it has none */
     /* All rows as CSV, a line each: kind (user or item), row, id, title. */
     void (*list)(const struct co_dataset *d, co_str *out);
+    /* When the oldest and the newest rating were given, in seconds since 1970; false: it is not known. */
+    bool (*times)(const struct co_dataset *d, uint32_t *first_s, uint32_t *last_s);
 } co_rating_names;
 
 /* How a sample is varied. Everything random about it is a function of (seed, epoch, id). */

@@ -56,6 +56,8 @@ struct movielens {
     ml_seen seen;
     const char **title; /* [items.n] */
     co_pool pool;
+    bool has_times;
+    uint32_t first_s, last_s; /* the times of the oldest and the newest rating */
 };
 
 /* --- giving out samples --------------------------------------------------------------------------------- */
@@ -122,7 +124,16 @@ static void list_names(const co_dataset *d, co_str *out)
     }
 }
 
-static const co_rating_names names = {user_row, item_id, title, list_names};
+static bool times(const co_dataset *d, uint32_t *first_s, uint32_t *last_s)
+{
+    const struct movielens *set = (const struct movielens *)d;
+
+    *first_s = set->first_s;
+    *last_s = set->last_s;
+    return set->has_times;
+}
+
+static const co_rating_names names = {user_row, item_id, title, list_names, times};
 
 /* --- splits --------------------------------------------------------------------------------------------- */
 /* place[n]: the ratings from the oldest to the newest. */
@@ -268,6 +279,16 @@ static void tell_note(struct movielens *set, const ml_files *files, const struct
         snprintf(set->base.note + n, room - (size_t)n, "; %u movies have no title", untitled);
 }
 
+static void note_times(struct movielens *set, const ml_rating *ratings, uint32_t n)
+{
+    set->has_times = true;
+    set->first_s = set->last_s = ratings[0].time;
+    for (uint32_t i = 1; i < n; i++) {
+        set->first_s = ratings[i].time < set->first_s ? ratings[i].time : set->first_s;
+        set->last_s = ratings[i].time > set->last_s ? ratings[i].time : set->last_s;
+    }
+}
+
 static void add_keys(co_sha256 *hash, const struct movielens_cfg *c)
 {
     char says[160];
@@ -313,6 +334,8 @@ static co_err read_set(struct movielens *set, const struct movielens_cfg *c)
                       c->split == BY_TIME ? "time" : "last", files.ratings);
     if (!err)
         err = use_ratings(set, ratings, n, &files, c);
+    if (!err && has_times)
+        note_times(set, ratings, n);
     co_free(ratings);
     if (err)
         return err;

@@ -35,6 +35,42 @@ TEST(data_check_and_stats_print_counts_and_problems_and_exit_1_when_something_is
     says(0, "$COHORT data check --json t", "\"problems\":[]");
 }
 
+TEST(data_stats_of_ratings_prints_figures_that_check_does_not)
+{
+    char line[512];
+    const char *folder = test_repo("tests/data/movielens/csv");
+    /* 12 ratings whose stars add up to 38; five users rate 1, 1, 3, 3 and 4 of five movies. */
+    static const char *const wanted[] = {
+        "12 ratings of 5 movies by 5 users: 48 % of all pairs of a user and a movie\n",
+        "mean  3.1667 stars\nstd   1.4044\n",
+        "given from 1970-01-01 to 1970-01-01\n",
+        "of a user                1         3         4\n",
+        "of a movie               2         2         3\n",
+        "2.5                      0      0.00\n3.0                      3     25.00  ####",
+    };
+
+    snprintf(line, sizeof line, "$COHORT data stats %s", folder);
+    for (size_t i = 0; i < CO_COUNT(wanted); i++)
+        says(0, line, wanted[i]);
+    snprintf(line, sizeof line, "$COHORT data stats --json %s", folder);
+    says(0, line, "\"ratings\":{\"count\":12,\"users\":5,\"movies\":5,");
+    says(0, line, "\"per_user\":{\"least\":1,\"median\":3,\"most\":4}");
+    says(0, line, "\"first_s\":50,\"last_s\":2000");
+    snprintf(line, sizeof line, "$COHORT data check %s", folder);
+    char *out = run(0, line);
+    CHECK(!test_contains(out, "mean"), "check prints figures: %s", out);
+    free(out);
+}
+
+TEST(ratings_without_times_have_no_time_range_in_their_figures)
+{
+    sh("mkdir m; printf 'userId,movieId,rating\\n1,7,2.5\\n1,8,3.5\\n2,7,3.0\\n2,9,3.0\\n' > m/ratings.csv");
+    says(0, "$COHORT data stats m", "of a user                2         2         2\n");
+    char *out = run(0, "$COHORT data stats m");
+    CHECK(!test_contains(out, "given from"), "%s", out);
+    free(out);
+}
+
 TEST(data_refuses_lines_that_make_no_sense_with_status_2)
 {
     sh("mkdir e");
