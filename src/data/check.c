@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "data/pairs_int.h"
 
 enum { NAMED = 3, TEXT_LEN = 2048 };
 static const char *const split_names[] = {"train", "val", "test"};
@@ -259,17 +260,34 @@ static co_err check_set(co_data_report *r, void (*tell)(void *ctx, uint64_t done
     return err;
 }
 
+static co_err nothing_known(const char *dir)
+{
+    co_str found = {0};
+    char names[256];
+
+    pairs_tell_other_json(dir, &found);
+    if (found.len)
+        co_fail(
+            CO_EINPUT,
+            "%s: %s. Those are an object a line: {\"en\": \"Hello.\", \"it\": \"Ciao.\"}, or the same "
+            "inside \"translation\" (docs/data.md). Text to be learned as it is: a file that ends in .txt",
+            dir, co_str_text(&found));
+    else
+        co_fail(CO_EINPUT, "%s: its file names are those of no data set that is known (%s)", dir,
+                co_data_layouts(names));
+    co_str_fini(&found);
+    return CO_EINPUT;
+}
+
 co_err co_data_check(co_data_report *out, const char *dir,
                      void (*tell)(void *ctx, uint64_t done, uint64_t of), void *ctx)
 {
     co_data_report r = {.layout = co_data_recognise(dir)};
-    char names[256];
 
     if (!co_fs_exists(dir))
         return co_fail(CO_EINPUT, "%s: no such file or folder", dir);
     if (!r.layout)
-        return co_fail(CO_EINPUT, "%s: its file names are those of no data set that is known (%s)", dir,
-                       co_data_layouts(names));
+        return nothing_known(dir);
     co_err err = open_set(&r.set, r.layout->data, dir);
     if (err == CO_EINPUT) {
         problem(&r, "open", 1, co_errmsg());

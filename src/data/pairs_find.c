@@ -210,17 +210,43 @@ co_err pairs_find(pair_files *out, const char *dir, const char *patterns, const 
     return CO_OK;
 }
 
-bool pairs_fit(const char *dir)
+/* Goes through the files that may hold pairs by their names, until `fits`. JSON lines are looked into; `other`
+ * becomes what those are that hold no pairs. */
+static bool look_into(const char *dir, co_str *other)
 {
     static const pair_ask ask = {.lang = {"en", "it"}};
-    int row = row_of(dir);
     DIR *folder = opendir(dir); /* co_fs_list would need memory, and there is no way to say that it is out */
-    bool fits = !folder && co_fs_exists(dir) && row >= 0 && !known[row].weak;
     pair_files files;
+    bool fits = false;
 
-    for (struct dirent *e; !fits && folder && (e = readdir(folder));)
+    for (struct dirent *e; !fits && folder && (e = readdir(folder));) {
         fits = e->d_name[0] != '.' && take_name(&files, dir, e->d_name, false, &ask);
-    if (folder)
+        if (fits && files.format == PAIRS_JSON) {
+            co_str_clear(other);
+            fits = pairs_json_fits(files.path[0], other);
+        }
+    }
+    if (folder) {
         closedir(folder);
+        return fits;
+    }
+    int row = row_of(dir);
+    if (!co_fs_exists(dir) || row < 0 || known[row].weak)
+        return false;
+    return known[row].format != PAIRS_JSON || pairs_json_fits(dir, other);
+}
+
+bool pairs_fit(const char *dir)
+{
+    co_str other = {0};
+    bool fits = look_into(dir, &other);
+
+    co_str_fini(&other);
     return fits;
+}
+
+void pairs_tell_other_json(const char *dir, co_str *other)
+{
+    if (look_into(dir, other))
+        co_str_clear(other);
 }

@@ -41,8 +41,14 @@ typedef struct pair_ask {
 /* Finds the file, or the two, in `dir`, which may also be the file itself. `patterns` are names of files,
  * with * and ?, separated by '|': the first one that fits any counts. */
 co_err pairs_find(pair_files *out, const char *dir, const char *patterns, const pair_ask *ask);
-/* Is there such a file? Says no where pairs_find would only fail for other reasons. */
+/* Is there such a file? Of JSON lines the first few decide. Says no where pairs_find would only fail for other
+ * reasons. */
 bool pairs_fit(const char *dir);
+/* JSON lines that are in `dir`, or are it, and are no pairs: adds what they are instead, for a message. */
+void pairs_tell_other_json(const char *dir, co_str *found);
+/* Do the first lines of this file hold pairs? If not, adds what they hold. Yes if it cannot be found out:
+ * memory or the disk failed, and opening the set says so. */
+bool pairs_json_fits(const char *path, co_str *found);
 
 /* All pairs. Every line is checked; CO_EINPUT names file and line. Free with pair_list_fini, also after a
  * failure. */

@@ -65,6 +65,89 @@ static co_err take_line(pair_list *out, const csv *table, const pair_ask *ask)
     return err;
 }
 
+/* --- is it one? ----------------------------------------------------------------------------------------- */
+/* "en", "ita", "pt_BR", "zh-Hans"; and what files of pairs are named whose languages have no names. */
+static bool names_side(const char *key)
+{
+    static const char *const plain[] = {"source", "target", "src", "tgt"};
+    size_t n = strspn(key, "abcdefghijklmnopqrstuvwxyz");
+
+    for (size_t i = 0; i < CO_COUNT(plain); i++)
+        if (strcmp(key, plain[i]) == 0)
+            return true;
+    return (n == 2 || n == 3) && (!key[n] || ((key[n] == '-' || key[n] == '_') && key[n + 1])) &&
+           strcmp(key, "id") != 0;
+}
+
+/* Two texts named as sides; inside "translation" any two texts will do. */
+static bool is_pair(json_t *object)
+{
+    json_t *inner = json_object_get(object, "translation"), *value;
+    json_t *sides = json_is_object(inner) ? inner : object;
+    const char *key;
+    int n = 0;
+
+    json_object_foreach(sides, key, value) n += json_is_string(value) && (sides == inner || names_side(key));
+    return n >= 2;
+}
+
+static void tell_members(co_str *found, const char *path, json_t *object)
+{
+    const char *key;
+    json_t *value;
+    int n = 0;
+
+    co_str_addf(found, "%s has JSON lines of ", path);
+    json_object_foreach(object, key, value) if (n++ < 8) co_str_addf(found, "%s%.40s", n > 1 ? ", " : "", key);
+    co_str_addf(found, "%s, which are no pairs of sentences", n > 8 ? " and others" : n ? "" : "nothing");
+}
+
+static bool is_about_the_file(co_err err)
+{
+    return err && err != CO_ENOMEM && err != CO_EIO;
+}
+
+/* The verdict on the line in hand. */
+static co_err judge_line(bool *fits, co_str *found, const csv *table, const char *path)
+{
+    const char *line = table->field[0];
+    json_t *object;
+    co_err err = co_json_parse(&object, line, strlen(line), "the line");
+
+    if (is_about_the_file(err))
+        co_str_addf(found, "line %llu of %s is no JSON", (unsigned long long)table->line, path);
+    if (err)
+        return err;
+    *fits = is_pair(object);
+    if (!*fits && !found->len)
+        tell_members(found, path, object);
+    json_decref(object);
+    return CO_OK;
+}
+
+bool pairs_json_fits(const char *path, co_str *found)
+{
+    enum { LINES = 4 }; /* one of the first lines may lack a side */
+    packed *in;
+    csv table;
+    bool fits = false, more = true;
+    co_err err = packed_open(&in, path);
+
+    if (!err) {
+        err = csv_open(&table, in, "\x01", false, NULL);
+        for (int i = 0; i < LINES && !err && more && !fits; i++) {
+            err = csv_next(&table, &more);
+            if (!err && more)
+                err = judge_line(&fits, found, &table, path);
+        }
+        csv_close(&table);
+    }
+    co_errclear();
+    if (!fits && !found->len)
+        co_str_addf(found, "%s holds no line that can be read", path);
+    return fits || (err && !is_about_the_file(err));
+}
+
 co_err pairs_read_json(pair_list *out, csv *table, const pair_ask *ask)
 {
     bool more;

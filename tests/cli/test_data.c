@@ -71,6 +71,30 @@ TEST(ratings_without_times_have_no_time_range_in_their_figures)
     free(out);
 }
 
+TEST(json_lines_are_pairs_only_if_their_first_lines_hold_pairs)
+{
+    sh("mkdir p q o && echo '{\"translation\": {\"de\": \"Eins\", \"fr\": \"Un\"}}' > o/x.jsonl"
+       " && echo '{\"id\": 1, \"en\": \"One\"}' > p/x.jsonl && echo '{\"en\": \"Two\", \"it\": \"Due\"}' >> "
+       "p/x.jsonl"
+       " && echo '{\"file\": \"a.jpg\", \"id\": \"7\", \"label\": \"cat\"}' > q/notes.jsonl");
+    says(1, "$COHORT data check p", "data=pairs");
+    says(1, "$COHORT data check o", "it has no text named \"en\" (it has de, fr)");
+    says(2, "$COHORT data check q",
+         "q: q/notes.jsonl has JSON lines of file, id, label, which are no pairs of sentences. Those are an "
+         "object a "
+         "line: {\"en\": ");
+    says(2, "$COHORT data check q/notes.jsonl", "JSON lines of file, id, label, which are no pairs");
+    sh("echo '[1,' > q/notes.jsonl");
+    says(2, "$COHORT data check q", "q: line 1 of q/notes.jsonl is no JSON. ");
+    sh("echo '5' > q/notes.jsonl");
+    says(2, "$COHORT data check q", "q/notes.jsonl has JSON lines of nothing");
+    sh(": > q/notes.jsonl");
+    says(2, "$COHORT data check q", "q: q/notes.jsonl holds no line that can be read");
+    put_classes("q/train", (const char *const[]){"cat", "dog", NULL}, 2);
+    put_classes("q/val", (const char *const[]){"cat", "dog", NULL}, 1);
+    says(1, "$COHORT data check q", "q: image folder, data=imagefolder\ntrain          4 samples");
+}
+
 TEST(data_refuses_lines_that_make_no_sense_with_status_2)
 {
     sh("mkdir e");
