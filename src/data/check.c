@@ -30,7 +30,7 @@ static const char *shown(const co_data_report *r, co_split s, uint32_t id, char 
     if (file)
         snprintf(out, 512, "%s", file);
     else
-        snprintf(out, 512, "%s %u", split_names[s], id);
+        snprintf(out, 512, "sample %u of %s in %.400s", id, split_names[s], r->set->place);
     return out;
 }
 
@@ -118,9 +118,9 @@ static void find_missing(co_data_report *r, co_split s)
     }
     if (!n)
         return;
-    char all[TEXT_LEN + 128];
-    snprintf(all, sizeof all, "%s has no sample of %" PRIu64 " of the %" PRId64 " classes: %s%s",
-             split_names[s], n, r->set->io.classes, text, n > NAMED ? " and others" : "");
+    char all[TEXT_LEN + 640];
+    snprintf(all, sizeof all, "%s: %s has no sample of %" PRIu64 " of the %" PRId64 " classes: %s%s",
+             r->set->place, split_names[s], n, r->set->io.classes, text, n > NAMED ? " and others" : "");
     problem(r, "missing_class", n, all);
 }
 
@@ -132,10 +132,10 @@ static void find_one_class(co_data_report *r)
     if (top < 0)
         return;
     snprintf(text, sizeof text,
-             "val looks like one class: %u of its %u samples are of %s. Accuracy on it means nothing; is val "
-             "in class "
-             "folders?",
-             r->per_class[CO_SPLIT_VAL][top], r->set->count[CO_SPLIT_VAL], class_shown(r, top, name));
+             "%s: val looks like one class: %u of its %u samples are of %s. Accuracy on it means nothing; is "
+             "val in class folders?",
+             r->set->place, r->per_class[CO_SPLIT_VAL][top], r->set->count[CO_SPLIT_VAL],
+             class_shown(r, top, name));
     problem(r, "one_class", r->per_class[CO_SPLIT_VAL][top], text);
 }
 

@@ -4,6 +4,7 @@
 #include "data/data_int.h"
 #include "data/folder_int.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -36,6 +37,16 @@ const co_dataset_def *co_dataset_find(const char *name)
     return NULL;
 }
 
+/* The folder or file that the keys name. */
+static void note_place(co_dataset *d, const void *cfg)
+{
+    for (const co_option *row = d->def->options; row && row->key; row++) {
+        const char *path = row->type == CO_OPT_STR ? *(char *const *)((const char *)cfg + row->offset) : NULL;
+        if (row->path && path && (strcmp(row->key, "dir") == 0 || strcmp(row->key, "path") == 0))
+            snprintf(d->place, sizeof d->place, "%s", path);
+    }
+}
+
 co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg)
 {
     co_dataset *d;
@@ -46,6 +57,7 @@ co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *
     d->def = def;
     co_fds_open_now(&d->fds);
     co_fds_subtract(&d->fds, &before);
+    note_place(d, cfg);
     co_err err = quick_check(d);
     if (err) {
         co_dataset_close(d);

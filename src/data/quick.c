@@ -26,25 +26,26 @@ int64_t one_class(const uint32_t *train, const uint32_t *val, int64_t classes)
 
 static co_err judge(const co_dataset *d, const uint32_t *train, const uint32_t *val)
 {
+    const char *place = d->place, *colon = *place ? ": " : "";
     int64_t top = one_class(train, val, d->io.classes), missing = 0, first = -1;
     const char *name = NULL;
 
     if (top >= 0) {
         name = d->class_name ? d->class_name(d, top) : NULL;
         return co_fail(CO_EINPUT,
-                       "%u of the %u samples of val are of one class, %lld%s%s%s: accuracy would mean "
-                       "nothing. Is val in "
-                       "class folders? `cohort data check FOLDER` says more",
-                       val[top], d->count[CO_SPLIT_VAL], (long long)top, name ? " (" : "", name ? name : "",
-                       name ? ")" : "");
+                       "%s%s%u of the %u samples of val are of one class, %lld%s%s%s: accuracy would mean "
+                       "nothing. Is val in class folders? `cohort data check %s` says more",
+                       place, colon, val[top], d->count[CO_SPLIT_VAL], (long long)top, name ? " (" : "",
+                       name ? name : "", name ? ")" : "", *place ? place : "FOLDER");
     }
     for (int64_t c = 0; c < d->io.classes; c++)
         if (train[c] && !val[c] && missing++ == 0)
             first = c;
     if (missing && d->count[CO_SPLIT_VAL] >= PER_CLASS * d->io.classes) {
         name = d->class_name ? d->class_name(d, first) : NULL;
-        co_log_say(CO_LOG_WARN, "data: val has no sample of %lld of the %lld classes, the first is %lld%s%s%s",
-                   (long long)missing, (long long)d->io.classes, (long long)first, name ? " (" : "",
+        co_log_say(CO_LOG_WARN,
+                   "data: %s%sval has no sample of %lld of the %lld classes, the first is %lld%s%s%s", place,
+                   colon, (long long)missing, (long long)d->io.classes, (long long)first, name ? " (" : "",
                    name ? name : "", name ? ")" : "");
     }
     return CO_OK;

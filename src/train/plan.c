@@ -289,7 +289,7 @@ static co_err check_splits(co_plan *plan)
 
 static co_err check_checkpoint(co_plan *plan)
 {
-    return plan->spec.resume ? co_ckpt_fits(plan->spec.resume, plan->layout, 0, NULL) : CO_OK;
+    return check_weights_fit(plan);
 }
 
 static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},

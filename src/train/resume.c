@@ -54,12 +54,23 @@ static co_err choose_skip(co_plan *plan)
     return first->skip ? CO_OK : CO_ENOMEM;
 }
 
+/* The size of a classifier's last layer comes from the data: says which data these are. */
+static co_err name_classes(const co_plan *plan, co_err err)
+{
+    const co_dataset *d = plan->data;
+
+    if (err != CO_EINPUT || d->io.task != CO_TASK_CLASSIFY)
+        return err;
+    return co_fail(err, "%s; the data here (data=%s%s%s) have %lld classes", co_errmsg(),
+                   d->def ? d->def->name : "", *d->place ? ", " : "", d->place, (long long)d->io.classes);
+}
+
 co_err check_weights(co_plan *plan)
 {
     if (!plan->first.path)
         return CO_OK;
     CO_TRY(choose_skip(plan));
-    CO_TRY(co_weights_load(plan->first.path, plan->layout, plan->first.skip, NULL));
+    CO_TRY(name_classes(plan, co_weights_load(plan->first.path, plan->layout, plan->first.skip, NULL)));
     return co_weights_note(plan->weights_note, sizeof plan->weights_note, plan->first.path, plan->layout,
                            plan->first.skip);
 }
@@ -78,9 +89,15 @@ co_err fetch_weights(co_plan *plan)
 }
 
 /* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run -------- */
+co_err check_weights_fit(const co_plan *plan)
+{
+    return plan->spec.resume ? name_classes(plan, co_ckpt_fits(plan->spec.resume, plan->layout, 0, NULL))
+                             : CO_OK;
+}
+
 co_err check_same_model(co_plan *plan)
 {
-    co_err err = plan->spec.resume ? co_ckpt_fits(plan->spec.resume, plan->layout, 0, NULL) : CO_OK;
+    co_err err = check_weights_fit(plan);
 
     return err ? co_fail(
                      err,

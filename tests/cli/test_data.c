@@ -113,6 +113,27 @@ TEST(training_runs_the_quick_part_and_refuses_a_val_that_is_one_class)
     put_classes("d/val", (const char *const[]){"cat", "dog", "eel", NULL}, 1);
     sh("for i in $(seq 60); do cp d/val/eel/0.jpg d/val/eel/x$i.jpg; done");
     says(2, "$COHORT train data=imagefolder data.dir=d model=cnn run.dir=r",
-         "61 of the 63 samples of val are of one class, 2 (eel): accuracy would mean nothing");
+         "data=imagefolder: d: 61 of the 63 samples of val are of one class, 2 (eel): accuracy would mean "
+         "nothing. Is "
+         "val in class folders? `cohort data check d` says more");
     CHECK(!co_fs_exists("r"), "a run folder was made");
+}
+
+TEST(a_checkpoint_for_other_classes_is_refused_with_the_folder_that_has_them)
+{
+    put_classes("two/train", (const char *const[]){"cat", "dog", NULL}, 4);
+    put_classes("two/val", (const char *const[]){"cat", "dog", NULL}, 1);
+    put_classes("three/train", (const char *const[]){"cat", "dog", "eel", NULL}, 4);
+    put_classes("three/val", (const char *const[]){"cat", "dog", "eel", NULL}, 1);
+    free(run(0, "$COHORT train data=imagefolder data.dir=three data.resize=8 data.crop=8 model=cnn run.dir=r "
+                "trainer.max_epochs=1 data.batch_size=4"));
+    says(2, "$COHORT test r data.dir=two --split val",
+         "is [3] there, [2] here; the data here (data=imagefolder, two) have 2 classes");
+    says(2, "$COHORT train run.dir=r ckpt_path=auto trainer.max_epochs=2 data.dir=two",
+         "the data here (data=imagefolder, two) have 2 classes; it was made with model=cnn");
+    says(2,
+         "$COHORT train weights=r/checkpoints/last/model.safetensors data=imagefolder data.dir=two "
+         "data.resize=8 "
+         "data.crop=8 model=cnn run.dir=s",
+         "lets it start anew; the data here (data=imagefolder, two) have 2 classes");
 }

@@ -115,7 +115,7 @@ TEST(classes_that_val_lacks_are_counted_and_named)
     bool found = false;
     for (int i = 0; i < r.n_problems; i++)
         found |= strcmp(r.problems[i].kind, "missing_class") == 0 &&
-                 strcmp(r.problems[i].text, "val has no sample of 1 of the 3 classes: n02") == 0;
+                 strcmp(r.problems[i].text, "t: val has no sample of 1 of the 3 classes: n02") == 0;
     CHECK(found, "%s", r.n_problems ? r.problems[0].text : "no problem");
     co_data_report_fini(&r);
 }
