@@ -120,15 +120,18 @@ char *unfinished_run(const char *task, const char *sha)
 /* --- checkpoints --------------------------------------------------------------------------------------- */
 static void say_bad(void *ctx, const char *path, const char *why)
 {
-    (void)ctx;
+    ++*(int *)ctx;
     co_say("checkpoint %s is not usable: %s; looking at the one before it", path, why);
 }
 
 co_err newest_checkpoint(char **out, const char *dir)
 {
     char *root = co_sprintf("%s/checkpoints", dir);
-    co_err err = root ? co_ckpt_newest(out, root, say_bad, NULL) : CO_ENOMEM;
+    int bad = 0;
+    co_err err = root ? co_ckpt_newest(out, root, say_bad, &bad) : CO_ENOMEM;
 
+    if (!err && bad)
+        co_say("checkpoint %s is used instead: the newest whose bytes are those that were written", *out);
     co_free(root);
     return err;
 }

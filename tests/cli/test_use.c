@@ -348,8 +348,20 @@ TEST(a_torn_newest_checkpoint_is_named_and_the_one_before_it_is_used)
     succeeds("$COHORT train " SMALL " trainer.max_steps=20 run.dir=whole");
     succeeds("$COHORT train " SMALL
              " trainer.max_steps=10 callbacks.model_checkpoint.every_n_steps=5 run.dir=r");
+    test_run r = test_sh("$COHORT predict r --split val --limit 1");
+    CHECK(r.status == 0 && !test_contains(r.out, "is used instead"), "%s", r.out);
+    free(r.out);
     succeeds("truncate -s -1 r/checkpoints/step_00000010/model.safetensors");
-    test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=20 run.dir=r ckpt_path=auto");
+    static const char *const uses[] = {"test r --split val", "predict r --split val --limit 1"};
+    for (size_t i = 0; i < CO_COUNT(uses); i++) {
+        r = test_sh("$COHORT %s", uses[i]);
+        CHECK(r.status == 0 &&
+                  test_contains(r.out, "r/checkpoints/step_00000010 is not usable: model.safetensors") &&
+                  test_contains(r.out, "checkpoint r/checkpoints/step_00000005 is used instead"),
+              "%s: %s", uses[i], r.out);
+        free(r.out);
+    }
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=20 run.dir=r ckpt_path=auto");
     CHECK(r.status == 0, "%s", r.out);
     CHECK(test_contains(r.out, "r/checkpoints/step_00000010 is not usable: model.safetensors"), "%s", r.out);
     CHECK(test_contains(r.out, "continuing after step 5"), "%s", r.out);
