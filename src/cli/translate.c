@@ -3,7 +3,8 @@
  * run.
  *
  * Lines are translated in groups, one by one if a person types them. A line that cannot be translated (not
- * UTF-8, too long) becomes an empty line, and standard error says why.
+ * UTF-8, too long) becomes an empty line, and standard error says why. A model that is hardly trained ends
+ * most sentences at once; how many translations are empty is said at the end.
  */
 #include "cli/eval_int.h"
 
@@ -30,6 +31,26 @@ bool translates(const eval_line *t)
     return co_plan_facts_of(t->plan)->data->io.task == CO_TASK_PAIRS && t->app.spec.model->decoder;
 }
 
+/* --- empty translations --------------------------------------------------------------------------------- */
+struct empties {
+    long long n, of; /* of so many sentences with a word in them */
+};
+
+static void count_empty(struct empties *e, bool has_words, const char *translation)
+{
+    e->of += has_words;
+    e->n += has_words && !*translation;
+}
+
+static void say_empties(const struct empties *e)
+{
+    if (e->n)
+        co_notice("%lld of %lld translation%s empty: the model ends a sentence at once, likely because it is "
+                  "hardly "
+                  "trained",
+                  e->n, e->of, e->of == 1 ? " is" : "s are");
+}
+
 /* --- lines of standard input ---------------------------------------------------------------------------- */
 struct group {
     co_source source[AT_ONCE];
@@ -37,12 +58,14 @@ struct group {
     char *text[AT_ONCE];
     int n, lines;
     bool json;
+    struct empties empties;
 };
 
 static void take_text(void *ctx, int i, const co_translation *best)
 {
     struct group *g = ctx;
 
+    count_empty(&g->empties, g->source[i].n > 2, best->text); /* two tokens begin and end it */
     g->text[g->place[i]] = co_sprintf("%s", best->text);
 }
 
@@ -115,16 +138,24 @@ co_err predict_lines(eval_line *t, int beam, int *status)
     co_err last = flush(translator, &group);
     co_translator_close(translator);
     free(text);
+    say_empties(&group.empties);
     return err ? err : last;
 }
 
 /* --- a split -------------------------------------------------------------------------------------------- */
+struct printing {
+    const eval_line *t;
+    int shown;
+    struct empties empties;
+};
+
 static void print_pair(void *ctx, const co_translated *p)
 {
-    const eval_line *t = ctx;
+    struct printing *to = ctx;
     char lines[SAMPLE_LINES];
 
-    if (t->line.json) {
+    count_empty(&to->empties, *p->source, p->predicted);
+    if (to->t->line.json) {
         json_t *j = json_pack("{s:I, s:s, s:s, s:s}", "id", (json_int_t)p->id, "source", p->source, "target",
                               p->target, "predicted", p->predicted);
         co_json_print(j);
@@ -144,17 +175,21 @@ co_err predict_pairs(eval_line *t, int beam)
 {
     co_translation_scores scores;
 
-    CO_TRY(co_translate_split(t->plan, t->split, t->limit, beam, &scores, print_pair, t));
+    struct printing to = {.t = t};
+
+    CO_TRY(co_translate_split(t->plan, t->split, t->limit, beam, &scores, print_pair, &to));
     say_scores(&scores);
+    say_empties(&to.empties);
     return CO_OK;
 }
 
 static void show_pair(void *ctx, const co_translated *p)
 {
-    int *shown = ctx;
+    struct printing *to = ctx;
     char lines[SAMPLE_LINES];
 
-    if (++*shown > SHOWN)
+    count_empty(&to->empties, *p->source, p->predicted);
+    if (to->t->line.json || ++to->shown > SHOWN)
         return;
     sample_lines(lines, p);
     co_say("%s", lines);
@@ -162,7 +197,9 @@ static void show_pair(void *ctx, const co_translated *p)
 
 co_err score_translations(eval_line *t, int beam, co_translation_scores *out)
 {
-    int shown = 0;
+    struct printing to = {.t = t};
 
-    return co_translate_split(t->plan, t->split, t->limit, beam, out, t->line.json ? NULL : show_pair, &shown);
+    CO_TRY(co_translate_split(t->plan, t->split, t->limit, beam, out, show_pair, &to));
+    say_empties(&to.empties);
+    return CO_OK;
 }

@@ -49,6 +49,31 @@ TEST_WITHIN(a_trained_run_translates_lines_without_its_data, 60)
     free(r.out);
 }
 
+/* Every second token of a target ends it, so a model of three steps has learned nothing but to end. */
+TEST(empty_translations_of_a_model_that_is_hardly_trained_are_counted_once)
+{
+    test_run r =
+        test_sh("for a in one:uno two:due three:tre four:quattro five:cinque six:sei seven:sette ten:dieci; "
+                "do printf '%%s\t%%s\n' ${a%%:*} ${a#*:}; printf '%%s red\t%%s\n' ${a%%:*} ${a#*:}; done "
+                "> p.tsv; " TRAIN "trainer.max_steps=3 run.dir=r console=quiet 2>&1");
+    CHECK(r.status == 0, "train: %s", r.out);
+    free(r.out);
+    r = test_sh("printf 'two\n\nfive red\n' | $COHORT predict ckpt_path=r 2>said; cat said >&2");
+    CHECK(r.status == 0 && strncmp(r.out, "\n\n\n", 3) == 0, "%d %s", r.status, r.out);
+    const char *said =
+        strstr(r.out, "2 of 2 translations are empty: the model ends a sentence at once, likely "
+                      "because it is hardly trained\n");
+    CHECK(said && !strstr(said + 40, "are empty"), "%s", r.out);
+    free(r.out);
+    static const char *const splits[] = {"predict", "test"};
+    for (size_t i = 0; i < CO_COUNT(splits); i++) {
+        r = test_sh("$COHORT %s ckpt_path=r --split val --json", splits[i]);
+        CHECK(r.status == 0 && strstr(r.out, "1 of 1 translation is empty"), "%s: %d %s", splits[i], r.status,
+              r.out);
+        free(r.out);
+    }
+}
+
 /* The weights' hash after 14 steps, trained in this way. */
 static void hash(char sha[65], const char *how)
 {
