@@ -17,7 +17,7 @@ const char board_usage[] =
     "  and zoom, several runs over one another, hosts and ranks, logs, what differs in\n"
     "  the configuration, and log books; it follows runs that go on. It only reads.\n\n"
     "  --port N              default 0: any free port\n"
-    "  --host ADDRESS        default 127.0.0.1; any other needs the token that is printed\n"
+    "  --host ADDRESS        default 127.0.0.1; others need the printed token\n"
     "  --token TEXT          a token of your own, 16 letters or more\n\n"
     "  Needs libmicrohttpd (package libmicrohttpd12).\n";
 

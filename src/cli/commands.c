@@ -19,7 +19,7 @@ const command commands[] = {
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"
      "  --multirun, -m        one run for each combination of values\n"
      "  --cfg job, --resolve  print the configuration; with the environment's values\n"
-     "  --detach              run without this terminal (cohort attach, cohort stop)\n"
+     "  --detach              run without this terminal (see attach, stop)\n"
      "  --json                print the summary instead of the run folder's name\n"},
     {"plan", "[group=choice] [key=value] ...", "what `cohort train` would take: memory, steps, time", cmd_plan,
      "  cohort plan experiment=demo\n"
@@ -34,9 +34,9 @@ const command commands[] = {
      "  cohort test ckpt_path=logs/train/runs/DATE           its newest checkpoint\n"
      "  cohort test ckpt_path=logs/train/runs/DATE/checkpoints/best --split val\n"
      "  cohort test ckpt_path=elsewhere/epoch_009 data=digits model=cnn\n"
-     "  cohort test weights=model.safetensors data=cifar10 data.dir=DIR model=resnet18\n\n"
+     "  cohort test weights=FILE.safetensors data=cifar10 model=resnet18\n\n"
      "  --split val|test      which samples (default: test)\n"
-     "  --beam N, --limit N   translations: search width (default: 1); score the first N\n"
+     "  --beam N, --limit N   translations: search width (1); only the first N\n"
      "  --json                one object, numbers in full\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n",
      true},
@@ -62,7 +62,7 @@ const command commands[] = {
      "  --logits              the numbers behind the choice, too\n"
      "  --beam N              follow the N best translations (default: 1, greedy)\n"
      "  --lines               read lines from standard input, not samples of a split\n"
-     "  --json                an object per sample, with the label that the data give it\n"
+     "  --json                an object per sample, with the label that it has\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n",
      true},
     {"launch", "[flags] PROGRAM [arguments]", "run any program on one or many hosts, as torchrun does",
@@ -80,8 +80,8 @@ const command commands[] = {
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
      "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"
-     "  cohort ckpt export logs/train/runs/DATE --out model.safetensors  for PyTorch\n"
-     "  cohort ckpt export logs/train/runs/DATE --to hf --out mine       for timm\n"
+     "  cohort ckpt export logs/train/runs/DATE --out w.safetensors  for PyTorch\n"
+     "  cohort ckpt export logs/train/runs/DATE --to hf --out mine   for timm\n"
      "  cohort ckpt import model.pth                                     from PyTorch\n"
      "  cohort ckpt import last.ckpt model=resnet18 --to model.safetensors\n\n"
      "  --out FILE            where export writes; it must not exist\n"

@@ -345,7 +345,7 @@ int show_habits(void)
     add_rows(&text, habit_flags);
     co_str_add(&text, "\nKeys of other programs, beside the aliases that `cohort train --help` shows:\n\n");
     add_rows(&text, habit_keys);
-    co_help_print(stdout, co_str_text(&text));
+    co_help_print_list(stdout, co_str_text(&text));
     co_str_fini(&text);
     return CO_EXIT_DONE;
 }

@@ -2,8 +2,8 @@
  *
  * A line that is too long is broken between words. The rest is indented to the line's last column: to the
  * description in a table of flags, to the first word in a paragraph. If the last column is too narrow, the
- * description moves to lines of its own. A broken example gets the shell's backslash, so that it can still be
- * copied.
+ * description moves to lines of its own. What is left over of a paragraph's line goes to the front of the
+ * paragraph's next line. A broken example gets the shell's backslash, so that it can still be copied.
  */
 #include "term/help.h"
 
@@ -138,15 +138,82 @@ static void put_line(FILE *to, const char *text, size_t len, size_t width)
     put_words(to, text + column, len - column, indent + 6, indent + 6, width, false);
 }
 
+/* --- paragraphs ---------------------------------------------------------------------------------------- */
+/* One column of words: no flag, no example, no row of a table. */
+static bool is_prose(const char *text, size_t len)
+{
+    size_t indent = strspn(text, " ");
+
+    return len > indent && text[indent] != '-' && !is_example(text + indent) &&
+           last_column(text, len, indent) == indent;
+}
+
+/* Does the text after this line's end go on with the same paragraph? */
+static bool goes_on(const char *line, size_t len, const char *next)
+{
+    return *next == '\n' && is_prose(line, len) && is_prose(next + 1, strcspn(next + 1, "\n")) &&
+           strspn(line, " ") == strspn(next + 1, " ");
+}
+
+/* Prints what of `line` fills whole lines. The rest stays in it, to be put before the paragraph's next line. */
+static void put_full_lines(FILE *to, co_str *line, size_t width)
+{
+    size_t indent = strspn(co_str_text(line), " ");
+    co_str rest = {0};
+
+    while (line->len > width) {
+        size_t n = fitting(line->p, line->len, width);
+        if (n <= indent)
+            break;
+        fprintf(to, "%.*s\n", (int)n, line->p);
+        co_str_clear(&rest);
+        co_str_addn(&rest, line->p, indent);
+        co_str_add(&rest, line->p + n + strspn(line->p + n, " "));
+        co_str_clear(line);
+        co_str_add(line, co_str_text(&rest));
+    }
+    co_str_fini(&rest);
+}
+
 void co_help_print(FILE *to, const char *text)
 {
-    co_str named = {0};
+    co_str named = {0}, line = {0};
     size_t width = (size_t)width_of();
 
     name_program(&named, text);
     for (const char *at = co_str_text(&named); *at;) {
-        size_t len = strcspn(at, "\n");
-        put_line(to, at, len, width);
+        size_t len = strcspn(at, "\n"), indent = strspn(at, " ");
+        if (line.len) {
+            co_str_addf(&line, " %.*s", (int)(len - indent), at + indent);
+        } else {
+            co_str_addn(&line, at, len);
+        }
+        at += len;
+        bool flows = line.len > width && goes_on(co_str_text(&line), line.len, at);
+        if (flows)
+            put_full_lines(to, &line, width);
+        else
+            put_line(to, co_str_text(&line), line.len, width);
+        if (!flows)
+            co_str_clear(&line);
+        at += *at == '\n';
+    }
+    co_str_fini(&line);
+    co_str_fini(&named);
+}
+
+void co_help_print_list(FILE *to, const char *text)
+{
+    size_t width = (size_t)width_of();
+    co_str named = {0};
+
+    name_program(&named, text);
+    for (const char *at = co_str_text(&named); *at;) {
+        size_t len = strcspn(at, "\n"), indent = strspn(at, " ");
+        fprintf(to, "%*s", (int)indent, "");
+        put_words(to, at + indent, len - indent, indent, indent + 4, width, false);
+        if (len == indent)
+            fputc('\n', to);
         at += len + (at[len] == '\n');
     }
     co_str_fini(&named);

@@ -63,6 +63,73 @@ TEST(no_help_page_is_wider_than_80_columns_where_there_is_no_terminal)
     }
 }
 
+/* A row of a table, a flag, or words to type. */
+static bool is_row(const char *line, size_t len)
+{
+    size_t indent = strspn(line, " ");
+    const char *gap = len > indent ? strstr(line + indent, "  ") : NULL;
+
+    return len == indent || line[indent] == '-' || strncmp(line + indent, "build/cohort", 12) == 0 ||
+           (gap && gap < line + len);
+}
+
+/* A line of one or two words between two lines of the same paragraph is what a wrap left over. */
+static void has_no_leftover(const char *text, const char *what)
+{
+    const char *line[3] = {"", "", text};
+    size_t len[3] = {0, 0, strcspn(text, "\n")};
+
+    while (*line[2]) {
+        int words = 0;
+        for (size_t i = 0; i < len[1]; i++)
+            words += line[1][i] != ' ' && (i == 0 || line[1][i - 1] == ' ');
+        bool prose = !is_row(line[0], len[0]) && !is_row(line[1], len[1]) && !is_row(line[2], len[2]);
+        bool level =
+            strspn(line[0], " ") == strspn(line[1], " ") && strspn(line[1], " ") == strspn(line[2], " ");
+        CHECK(!prose || !level || words > 2, "%s: a line of its own for \"%.*s\"", what, (int)len[1], line[1]);
+        for (int i = 0; i < 2; i++)
+            line[i] = line[i + 1], len[i] = len[i + 1];
+        line[2] += len[2] + (line[2][len[2]] == '\n');
+        len[2] = strcspn(line[2], "\n");
+    }
+}
+
+TEST(no_help_page_of_a_command_has_words_that_a_wrap_left_over)
+{
+    /* build/cohort is longer than the name in the texts, so that lines must be wrapped */
+    test_run all = test_sh("mkdir build; ln -s $COHORT build/cohort; build/cohort --help");
+    const char *at = strstr(all.out, "Commands:\n");
+    int n = 0;
+
+    CHECK(at, "%s", all.out);
+    for (at = strchr(at, '\n') + 1; strncmp(at, "  ", 2) == 0; at += strcspn(at, "\n") + 1) {
+        char name[32];
+        if (at[2] == ' ')
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 2, " "), at + 2);
+        test_run r = test_sh("build/cohort %s --help", name);
+        CHECK(r.status == 0, "%s: status %d\n%s", name, r.status, r.out);
+        fits(r.out, 80, name);
+        has_no_leftover(r.out, name);
+        CHECK(!test_contains(r.out, "\n    build/cohort") && !test_contains(r.out, "cohort \\\n"), "%s: %s",
+              name, r.out);
+        free(r.out);
+        n++;
+    }
+    CHECK(n >= 15, "only %d commands:\n%s", n, all.out);
+    free(all.out);
+}
+
+TEST(a_habit_that_does_not_fit_its_line_goes_on_below_itself)
+{
+    test_run r = test_sh("$COHORT train --help habits");
+
+    CHECK(test_contains(r.out, "\n  train: refused; evaluating is a command of its own: cohort test\n"
+                               "      ckpt_path=FOLDER\n"),
+          "%s", r.out);
+    free(r.out);
+}
+
 TEST(help_is_as_wide_as_the_terminal_at_most)
 {
     static const char *const narrow[] = {"train --help", "help launch", "train --help all", "help stop"};
