@@ -20,7 +20,7 @@ static const struct {
                {"aside", "a pool for old bytes that a checkpoint has not read yet"},
                {"best", "the best weights, read for the final test"},
                {"leaves", "gradients of slices, by rank"},
-               {"work", "activations and workspace, by rank"},
+               {"work", "activations and workspace, by rank and thread"},
                {"input", "slices of data, by rank and loader thread"},
                {"output", "predictions of an evaluation"},
                {"rows", "gradients of the rows of tables that a step uses"},
@@ -147,10 +147,9 @@ static void show_efficiency(const co_calibration *c, int hosts)
 static void show_time(const co_plan_facts *f, const co_calibration *c, int hosts)
 {
     char all[32];
-    double epochs = (double)(f->steps - f->start_step) / (double)f->steps_per_epoch;
-
     printf("\ntime, predicted from a few slices on this machine as it is now\n");
-    printf("  a slice    %10.3f ms, and %.3f ms to fill it\n", c->slice_ms, c->load_ms);
+    printf("  a slice    %10.3f ms%s, and %.3f ms to fill it\n", c->slice_ms,
+           f->at_once > 1 ? " on one thread of its own" : "", c->load_ms);
     printf("  sum, apply %10.3f ms\n", c->sum_apply_ms);
     if (hosts > 1)
         show_wire(f, c);
@@ -162,11 +161,13 @@ static void show_time(const co_plan_facts *f, const co_calibration *c, int hosts
     printf(": %.0f samples/s\n", c->step_ms > 0 ? 1e3 * (double)f->batch / c->step_ms : 0.0);
     if (hosts > 1)
         show_efficiency(c, hosts);
-    printf("  an epoch   %10.1f s with its evaluation", c->epoch_s);
-    if (f->endless)
-        printf("; nothing limits how many there are\n");
-    else
-        printf("; all of it about %s\n", co_time_text(all, epochs * c->epoch_s));
+    printf("  an epoch   %10.1f s with its evaluation%s\n", c->epoch_s,
+           f->endless ? "; nothing limits how many there are" : "");
+    if (c->test_s > 0)
+        printf("  final test %10.1f s\n", c->test_s);
+    if (!f->endless)
+        printf("  all of it  about %s%s\n", co_time_text(all, c->total_s),
+               c->test_s > 0 ? ", with the final test" : "");
 }
 
 /* --- for scripts -------------------------------------------------------------------------------------- */
@@ -206,6 +207,7 @@ static json_t *json_of_plan(const training *s, const co_calibration *c)
                   (json_int_t)f->epochs, "start_step", (json_int_t)f->start_step);
     json_object_set_new(j, "hosts", json_integer(spec->hosts));
     json_object_set_new(j, "threads", json_integer(f->threads));
+    json_object_set_new(j, "slices_at_once", json_boolean(f->at_once > 1));
     json_object_set_new(j, "optim", json_string(spec->optim->name));
     json_object_set_new(j, "schedule", json_string(spec->schedule->name));
     json_object_set_new(j, "kernels", json_string(f->kernels));
@@ -213,9 +215,10 @@ static json_t *json_of_plan(const training *s, const co_calibration *c)
     json_object_set_new(j, "config_sha256", json_string(spec->config_sha256));
     json_object_set_new(j, "memory", memory);
     json_object_set_new(j, "time",
-                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "slice_ms", c->slice_ms, "load_ms",
-                                  c->load_ms, "sum_apply_ms", c->sum_apply_ms, "eval_item_ms",
-                                  c->eval_item_ms, "step_ms", c->step_ms, "epoch_s", c->epoch_s));
+                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "slice_ms", c->slice_ms,
+                                  "load_ms", c->load_ms, "sum_apply_ms", c->sum_apply_ms, "eval_item_ms",
+                                  c->eval_item_ms, "step_ms", c->step_ms, "epoch_s", c->epoch_s, "test_s",
+                                  c->test_s, "total_s", f->endless ? 0 : c->total_s));
     if (spec->hosts > 1)
         json_object_set_new(j, "wire", json_of_wire(f, c, spec->hosts));
     return j;

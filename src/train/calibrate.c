@@ -3,6 +3,9 @@
  *
  *     step = the most slices that one rank has * (load + slice) + sum and apply
  *
+ * Threads that compute slices at once (at_once.c) compute as many in the time of one slice on one thread; the slices
+ * that are left over are shared by all threads of the rank.
+ *
  * Of several hosts each has its share of the slices, and what it sends is added:
  *
  *     step = the most slices that one rank of a host has * (load + slice) + sum and apply + bytes / rate of the wire
@@ -55,14 +58,16 @@ static co_err time_evaluation(co_plan *plan, double *ms)
     struct offline offline = {0};
     leaf_stat stat;
 
+    co_split split = plan->eval_items[CO_SPLIT_VAL] ? CO_SPLIT_VAL : CO_SPLIT_TEST;
+
     *ms = 0;
-    if (!plan->eval_items[CO_SPLIT_VAL])
+    if (!plan->eval_items[split])
         return CO_OK;
     co_err err = offline_open(&offline, plan, &plan->eval);
     for (int i = 0; !err && i < ROUNDS; i++) {
         uint64_t t0 = co_now_ns();
         offline.bases.stat = stat.stat;
-        run_item(plan, &plan->eval, CO_SPLIT_VAL, 0, &offline.bases, NULL);
+        run_item(plan, &plan->eval, split, 0, &offline.bases, NULL);
         double took = (double)(co_now_ns() - t0) * 1e-6;
         *ms = i == 0 || took < *ms ? took : *ms;
     }
@@ -73,7 +78,10 @@ static co_err time_evaluation(co_plan *plan, double *ms)
 /* What a prediction is made of. */
 struct measured {
     double ahead_ms; /* to load a slice, if a rank waits for it; 0: loader threads work while slices are computed */
-    double slice_ms, add_ms, update_ms;
+    double alone_ms;  /* a slice by one thread; 0: threads do not compute slices at once */
+    double shared_ms; /* a slice by all threads of a rank together */
+    double add_ms, update_ms;
+    double wide;        /* CPUs that a rank's threads use */
     double cpus, crowd; /* CPUs in use; threads for each of them */
 };
 
@@ -87,9 +95,11 @@ static double sum_and_apply(const co_plan *plan, const struct measured *m, int h
 /* A step of a host with `share` of the slices. */
 static double step_of(const co_plan *plan, const struct measured *m, int share, int hosts)
 {
-    int most = (share + plan->ranks - 1) / plan->ranks;
+    int most = (share + plan->ranks - 1) / plan->ranks, at_once = plan->at_once > 1 ? plan->at_once : 0;
+    int rounds = at_once ? most / at_once : 0, left = most - rounds * at_once;
+    double together = rounds * m->alone_ms * at_once / m->wide;
 
-    return most * m->crowd * (m->ahead_ms + m->slice_ms) + sum_and_apply(plan, m, hosts);
+    return m->crowd * (most * m->ahead_ms + together + left * m->shared_ms) + sum_and_apply(plan, m, hosts);
 }
 
 static void foretell(const co_plan *plan, const struct measured *m, co_calibration *out)
@@ -101,9 +111,13 @@ static void foretell(const co_plan *plan, const struct measured *m, co_calibrati
     out->work_ms = hosts > 1 ? step_of(plan, m, plan->facts.share_most, hosts) : out->alone_ms;
     out->wire_ms = plan->facts.wire_bytes * 8e-6 / CO_WIRE_GBITS;
     out->step_ms = out->work_ms + out->wire_ms;
-    double eval = (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / (m->cpus * hosts) *
-                  plan->facts.evals_per_step;
-    out->epoch_s = (double)plan->units.steps_per_epoch * (out->step_ms + eval) * 1e-3;
+    double item_s = out->eval_item_ms * 1e-3 / (m->cpus * hosts);
+    double val_s = (double)plan->eval_items[CO_SPLIT_VAL] * item_s;
+    out->epoch_s =
+        (double)plan->units.steps_per_epoch * (out->step_ms * 1e-3 + val_s * plan->facts.evals_per_step);
+    out->test_s = plan->units.final_test ? (double)plan->eval_items[CO_SPLIT_TEST] * item_s : 0;
+    double epochs = (double)(plan->facts.steps - plan->facts.start_step) / (double)plan->facts.steps_per_epoch;
+    out->total_s = epochs * out->epoch_s + out->test_s + (plan->units.final_val ? val_s : 0);
 }
 
 double co_calibration_efficiency(const co_calibration *c, int hosts, double gbits)
@@ -121,11 +135,14 @@ co_err co_plan_calibrate(co_plan *plan, co_calibration *out)
     int usable = co_cpus_usable(), wide = plan->threads < usable ? plan->threads : usable;
 
     *out = (co_calibration){0};
+    m.wide = wide;
     m.cpus = plan->ranks * wide < usable ? plan->ranks * wide : usable;
     m.crowd = plan->ranks * wide / m.cpus;
     if (!err) {
         out->load_ms = time_of(&slice, one_slice_load);
-        out->slice_ms = m.slice_ms = time_of(&slice, one_slice_compute);
+        m.shared_ms = time_of(&slice, one_slice_compute);
+        m.alone_ms = plan->at_once > 1 ? time_of(&slice, one_slice_compute_alone) : 0;
+        out->slice_ms = plan->at_once > 1 ? m.alone_ms : m.shared_ms;
         m.ahead_ms = plan->cfg.workers ? 0 : out->load_ms;
         m.add_ms = time_of(&slice, add);
         m.update_ms = time_of(&slice, update);

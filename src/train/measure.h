@@ -6,13 +6,17 @@
 #include "train/train.h"
 
 typedef struct co_calibration {
-    double slice_ms, load_ms; /* a slice's forward and backward pass, and filling it */
-    double sum_apply_ms;      /* by this plan's ranks together */
+    /* A slice's forward and backward pass, and filling it. By all threads of a rank; by one, if they compute slices
+     * at once. */
+    double slice_ms, load_ms;
+    double sum_apply_ms; /* by this plan's ranks together */
     double eval_item_ms;
     double alone_ms; /* a step if this host had all slices */
     double work_ms;  /* a step with this host's share of the slices, without the wire; one host: alone_ms */
     double wire_ms;  /* what a host sends in a step, at CO_WIRE_GBITS; one host: 0 */
     double step_ms, epoch_s; /* work and wire one after the other; epoch_s with its evaluation */
+    double test_s;           /* the test after the last step; 0: there is none */
+    double total_s;          /* all epochs that are left, and the test. No limit on epochs: means nothing */
 } co_calibration;
 enum { CO_WIRE_GBITS = 1 }; /* Gbit/s, assumed: nothing is measured between hosts before they meet */
 /* A step of this host alone / (hosts * a step of all hosts), with a wire of `gbits`. One host: 1. */

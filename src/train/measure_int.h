@@ -29,6 +29,7 @@ bool one_slice_use(struct one_slice *s, int leaf); /* another slice of step 1; f
 void one_slice_load(struct one_slice *s);          /* its samples */
 co_bases one_slice_bases(struct one_slice *s);
 co_run one_slice_run(const struct one_slice *s);
-void one_slice_compute(struct one_slice *s); /* forward and backward pass */
+void one_slice_compute(struct one_slice *s);       /* forward and backward pass, by all threads of the team */
+void one_slice_compute_alone(struct one_slice *s); /* by this thread */
 
 #endif

@@ -87,10 +87,21 @@ co_run one_slice_run(const struct one_slice *s)
     return (co_run){.seed = (uint64_t)s->plan->cfg.seed, .step = 1};
 }
 
-void one_slice_compute(struct one_slice *s)
+static void compute(struct one_slice *s, co_team *team)
 {
     co_bases bases = one_slice_bases(s);
     co_run run = one_slice_run(s);
 
+    bases.team = team;
     co_exec_run(s->e->exec, &bases, &run, NULL);
+}
+
+void one_slice_compute(struct one_slice *s)
+{
+    compute(s, s->team);
+}
+
+void one_slice_compute_alone(struct one_slice *s)
+{
+    compute(s, NULL);
 }

@@ -334,6 +334,7 @@ static co_err finish_to_train(co_plan *plan)
     choose_aside(plan);
     group_plan(plan);
     CO_TRY(at_once_plan(plan));
+    plan->facts.at_once = plan->at_once;
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);

@@ -83,6 +83,7 @@ void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir, const
 
 typedef struct co_plan_facts {
     int ranks, ranks_asked, threads, slices; /* threads: of a rank */
+    int at_once;                             /* threads of a rank that have slices of their own; 0: none */
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
     double evals_per_step;    /* validations */
     bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */
