@@ -29,7 +29,8 @@ char *facts_of(const training *s)
     const co_plan_facts *plan = co_plan_facts_of(s->plan);
     json_t *facts = json_object();
     struct probing probing = {facts, s->app.hosts->pixels};
-    char number[32];
+    const uint32_t *count = plan->data->count;
+    char number[32], data[160];
 
     json_object_set_new(facts, "model", json_string(s->app.spec.model->name));
     json_object_set_new(facts, "data set", json_string(s->app.spec.data->name));
@@ -37,7 +38,9 @@ char *facts_of(const training *s)
     json_object_set_new(facts, "kernels", json_string(plan->kernels));
     json_object_set_new(facts, "link", json_string(s->over->given.link == CO_LINK_MPI ? "mpi" : "tcp"));
     co_err err = co_conf_facts(s->app.conf, add_fact, facts);
-    json_object_set_new(facts, "data", co_json_string(plan->data->fingerprint));
+    snprintf(data, sizeof data, "%u train, %u val, %u test, sha256 %s", count[CO_SPLIT_TRAIN],
+             count[CO_SPLIT_VAL], count[CO_SPLIT_TEST], plan->data->fingerprint); /* the counts are for people */
+    json_object_set_new(facts, "data", json_string(data));
     snprintf(number, sizeof number, "%lld", (long long)plan->batch);
     json_object_set_new(facts, "batch", json_string(number));
     snprintf(number, sizeof number, "%d", plan->slices);

@@ -121,7 +121,11 @@ static void say_begins(const app *a)
 {
     char *other = a->cfg->run_dir ? NULL : unfinished_run(NULL, NULL);
 
-    if (a->cfg->run_dir)
+    if (a->spec.meets)
+        co_say(
+            "ckpt_path=auto: this host has nothing to continue from; it takes the state of the hosts that it "
+            "meets, or starts anew with them");
+    else if (a->cfg->run_dir)
         co_say("ckpt_path=auto: nothing to continue from in %s, starting anew", a->cfg->run_dir);
     else
         co_say("ckpt_path=auto: no unfinished run has this configuration, starting anew");

@@ -104,10 +104,13 @@ TEST(hosts_that_do_not_fit_say_so_on_both_sides)
     static const struct {
         const char *first, *second, *guest, *keeper;
     } rows[] = {
-        {"seed=1", "seed=2", "config.seed is not the same", "config.seed is not the same"},
+        {"seed=1", "seed=2 ckpt_path=auto", "config.seed is not the same", "config.seed is not the same"},
+        {"seed=1", "seed=2 ckpt_path=auto",
+         "this host has nothing to continue from; it takes the state of the hosts",
+         "config.seed is not the same"},
         {"optim.lr=0.1", "optim.lr=0.2", "config.optim.lr is not the same", "config.optim.lr is not the same"},
         {"data=text data.path=../a.txt model=lm", "data=text data.path=../b.txt model=lm",
-         "data is not the same", "data is not the same"},
+         " train, 4 val, 4 test, sha256 ", "data is not the same"},
         {"trainer.kernels=avx2", "trainer.kernels=ref", "kernels is not the same", "kernels is not the same"},
         {"data=text data.path=../a.txt model=lm", "data=text data.path=../none.txt model=lm", "none.txt",
          "does not join: "},
