@@ -45,6 +45,7 @@ bool guest_comes_back(void *ctx)
         poll(NULL, 0, RETRY_MS);
     }
     co_errclear();
+    tell(s, "nobody else was found: the run ends on this host, with a checkpoint of what it holds");
     return false;
 }
 
@@ -61,6 +62,8 @@ int over_report(training *s, const line *l, co_err err)
     json_decref(figures);
     if (err)
         shout(s, "failed    %s", out->blame[0] ? out->blame : co_errmsg());
+    else if (out->status == CO_STATUS_STOPPED && !s->over->keeper[0])
+        tell(s, "stopped   before this host met the others: nothing was written");
     else
         tell(s, "%-9s step %lld, weights %.16s; the record is on %s", names[out->status], (long long)out->steps,
              out->weights_sha256, s->over->keeper[0] ? s->over->keeper : "the first host");

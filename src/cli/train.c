@@ -166,6 +166,8 @@ static int report(training *s, const line *l, co_err err)
 {
     const co_train_summary *o = &s->summary;
 
+    if (over_guest(s) && o->status == CO_STATUS_STOPPED && o->saved[0])
+        tell(s, "saved     %s: what this host held at the end", o->saved);
     ending_tell(s, l);
     profile_tell(s);
     if (l->json) {

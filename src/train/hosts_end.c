@@ -12,7 +12,9 @@ bool hosts_were_left(struct supervisor *super)
     if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0 ||
         super->stop.leaves)
         return false;
-    return super->stop.asked_ns || !hooks->comes_back || !hooks->comes_back(hooks->ctx);
+    if (super->stop.asked_ns) /* stopped before it met the others, say: it holds nothing that they do not have */
+        return steps_done(&super->run) > super->run.plan->start.step;
+    return !hooks->comes_back || !hooks->comes_back(hooks->ctx);
 }
 
 void hosts_stay(struct supervisor *super, bool saved)

@@ -51,10 +51,12 @@ TEST_LONG_WITHIN(a_first_host_that_died_keeps_the_record_again_though_others_are
         "all b; wait $A; echo $?; wait $B; echo $?; wait $C; echo $?\n"
         "$COHORT train $what run.dir=one > one.out 2>&1\n"
         "cat one/summary.json 0/r/summary.json | grep weights_sha256 | sort -u | wc -l\n"
-        "grep -l '\"status\": \"done\"' ?/r/summary.json; grep -c 'the record is on' 1.outb 2.outb; cat "
-        "*.out?",
+        "grep -l '\"status\": \"done\"' ?/r/summary.json; grep -c 'the record is on' 1.outb 2.outb\n"
+        "grep -c 'nobody else was found: the run ends on this host, with a checkpoint' 1.outa 2.outa\n"
+        "grep -c 'saved     r/checkpoints/step_.*: what this host held' 1.outa 2.outa; cat *.out?",
         port);
-    CHECK(strstr(r.out, "75\n75\n0\n0\n0\n1\n0/r/summary.json\n1.outb:1\n2.outb:1\n"),
+    CHECK(strstr(r.out, "75\n75\n0\n0\n0\n1\n0/r/"
+                        "summary.json\n1.outb:1\n2.outb:1\n1.outa:1\n2.outa:1\n1.outa:1\n2.outa:1\n"),
           "75 on both survivors, done on all, one hash, one record: %s", r.out);
     free(r.out);
 }

@@ -309,3 +309,21 @@ TEST_LONG_WITHIN(a_host_that_rehearses_a_cut_joins_the_others_again, 60)
               says("1.out", "status 0"),
           "it came back");
 }
+
+TEST(a_guest_that_is_stopped_while_it_looks_for_the_first_host_leaves_nothing)
+{
+    int port;
+
+    CHECK_OK(co_net_free_port(&port));
+    test_run r =
+        test_sh("export COHORT_TOKEN=$($COHORT token | head -1); mkdir g; cd g\n"
+                "$COHORT train --nnodes=2 --master-addr=127.0.0.1 --master-port=%d --node-rank=1 model=mlp "
+                "trainer.devices=1 > ../out 2>&1 & A=$!\n"
+                "for i in $(seq 400); do grep -q 'trying on' ../out && break; sleep 0.05; done\n"
+                "kill -INT $A; wait $A; echo status $?; ls -A; cat ../out",
+                port);
+    CHECK(strncmp(r.out, "status 75\nnot yet at ", 21) == 0, "status 75 and no file: %s", r.out);
+    CHECK(test_contains(r.out, "stopped   before this host met the others: nothing was written"), "%s", r.out);
+    CHECK(!test_contains(r.out, "continue with"), "there is nothing to continue: %s", r.out);
+    free(r.out);
+}
