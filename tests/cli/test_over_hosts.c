@@ -123,6 +123,9 @@ TEST(hosts_that_do_not_fit_say_so_on_both_sides)
         two_hosts("trainer.devices=1", rows[i].first, rows[i].second);
         CHECK(says("1.out", rows[i].guest) && says("1.out", "status 2"), "row %zu: the guest", i);
         CHECK(says("0.out", rows[i].keeper), "row %zu: the first host", i);
+        test_run r = test_sh("grep -c 'refuses this host' 1.out");
+        CHECK(atoi(r.out) <= 1, "row %zu: the guest says it %s times", i, r.out);
+        free(r.out);
     }
 }
 
