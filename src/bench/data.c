@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "config/config.h"
 
 /* Without data=, pictures that the bench makes; these words come before the user's, which win. */
 static const char *const usual[] = {"data=imagefolder", "model=linear",       "data.augment=imagenet",
@@ -57,7 +58,7 @@ static co_err add_arm(data_bench *b)
 
 static bool names_data(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc && strcmp(argv[i], "--vs") != 0; i++)
         if (strncmp(argv[i], "data=", 5) == 0 || strncmp(argv[i], "experiment=", 11) == 0)
             return true;
     return false;
@@ -125,20 +126,24 @@ static void close_arms(data_bench *b, const co_bench_planner *planner)
 struct asked {
     bool json;
     int width, height; /* of the pictures to make; width 0: none */
-    char dir[96];      /* the word data.dir=... of made pictures */
+    char *dir;         /* the word data.dir=... of made pictures */
 };
 
 static co_err read_line(data_bench *b, struct asked *asked, int argc, char **argv, const char *root)
 {
     const char *rounds = NULL, *samples = NULL, *made = NULL;
     bool own = names_data(argc, argv);
+    char pictures[96];
 
     CO_TRY(add_arm(b));
     for (size_t i = 0; i < CO_COUNT(always); i++)
         CO_TRY(add_word(&b->arm[0], always[i], false));
     for (size_t i = 0; i < CO_COUNT(usual) && !own; i++)
         CO_TRY(add_word(&b->arm[0], usual[i], true));
-    snprintf(asked->dir, sizeof asked->dir, "data.dir=%s/pictures", root);
+    snprintf(pictures, sizeof pictures, "%s/pictures", root);
+    asked->dir = co_conf_word("data.dir", pictures);
+    if (!asked->dir)
+        return CO_ENOMEM;
     if (!own)
         CO_TRY(add_word(&b->arm[0], asked->dir, false));
     CO_TRY(deal_words(b, &argc, argv));
@@ -157,31 +162,33 @@ static co_err read_line(data_bench *b, struct asked *asked, int argc, char **arg
     return CO_OK;
 }
 
-static co_err measure(data_bench *b, int argc, char **argv, const co_bench_planner *planner, const char *root)
+static co_err measure(data_bench *b, const struct asked *asked, const co_bench_planner *planner,
+                      const char *root)
 {
-    struct asked asked = {.width = 64, .height = 64};
-
-    CO_TRY(read_line(b, &asked, argc, argv, root));
-    if (asked.width)
-        CO_TRY(data_pictures_make(root, asked.width, asked.height));
+    if (asked->width)
+        CO_TRY(data_pictures_make(root, asked->width, asked->height));
     CO_TRY(open_arms(b, planner));
     CO_TRY(data_measure(b));
-    (asked.json ? data_print_json : data_print_text)(b);
+    (asked->json ? data_print_json : data_print_text)(b);
     return CO_OK;
 }
 
 int bench_data(int argc, char **argv, const co_bench_planner *planner)
 {
     data_bench b = {.rounds = 9, .samples = 256};
+    struct asked asked = {.width = 64, .height = 64};
     char root[64];
 
     b.arm = co_zalloc(DATA_ARMS * sizeof *b.arm);
     co_err err = b.arm ? trial_folder(root) : CO_ENOMEM;
     if (!err) {
-        err = measure(&b, argc, argv, planner, root);
+        err = read_line(&b, &asked, argc, argv, root);
+        if (!err)
+            err = measure(&b, &asked, planner, root);
         close_arms(&b, planner);
         co_fs_remove_tree(root);
     }
+    co_free(asked.dir);
     co_free(b.arm);
     return err ? co_say_error(err) : CO_EXIT_DONE;
 }

@@ -62,13 +62,22 @@ static void add_line(co_str *out, int size, uint64_t *state)
     co_str_add(out, "\n");
 }
 
+enum { TEXT_MOST = 256 << 20 }; /* bytes */
+
 co_err versus_make_text(versus *v)
 {
-    int spare = 2 + v->batch; /* two lines to validate and to test on; no step gets a short batch */
+    int64_t spare = 2 + v->batch; /* two lines to validate and to test on; no step gets a short batch */
+    int64_t lines = (int64_t)v->batch * (v->steps + v->warmup) + spare;
     uint64_t state = 1;
     co_str text = {0};
 
-    for (int i = 0; i < v->batch * (v->steps + v->warmup) + spare; i++)
+    if (lines > TEXT_MOST / v->size)
+        return co_fail(
+            CO_EINPUT,
+            "bench vs-torch: %d steps of %d sequences of %d tokens: the text for them would be larger "
+            "than 256 MiB; choose fewer --steps",
+            v->steps, v->batch, v->size);
+    for (int64_t i = 0; i < lines; i++)
         add_line(&text, v->size, &state);
     snprintf(v->text, sizeof v->text, "%s/text", v->root);
     co_err err = co_str_err(&text);

@@ -60,7 +60,7 @@ typedef struct co_stage_times {
     uint64_t last;
 } co_stage_times;
 const char *co_stage_name(co_stage s);            /* "decode" */
-const char *co_stage_help(co_stage s);            /* "the file to pixels" */
+const char *co_stage_help(co_stage s);            /* "bytes to pixels" */
 void co_stage_begin(co_stage_times *t);           /* NULL: does nothing, here and below */
 void co_stage_lap(co_stage_times *t, co_stage s); /* the time since the last lap was stage s's */
 

@@ -66,7 +66,6 @@ static bool next(void *ctx, uint64_t index, co_load *job)
         l->step += ++l->leaf == l->plan->slices;
         l->leaf %= l->plan->slices;
     } while (job->shape.n == 0);
-    job->draw.augment = true;
     l->loaded += job->shape.n;
     return true;
 }

@@ -304,7 +304,6 @@ static void back_phase(const geom *g, const back *b, gemm *m, phase ph, phase pw
     if (!m->n)
         return;
     table(b->col, n, g->o * plane, ph.n, b->wp, pw.n, 1);
-    table(b->out, n, g->c * g->h * g->w, ph.n, g->stride * g->w, pw.n, g->stride);
     table(b->k, g->o, plane, ph.taps, -b->wp, pw.taps, -1);
     table(b->wk, g->o, g->c * kk, ph.taps, g->stride * g->kw, pw.taps, g->stride);
     gemm one = *m;
@@ -315,8 +314,10 @@ static void back_phase(const geom *g, const back *b, gemm *m, phase ph, phase pw
         one.cm = one.n;
         one.cn = 1;
         one.tn = NULL;
-    } else
+    } else {
+        table(b->out, n, g->c * g->h * g->w, ph.n, g->stride * g->w, pw.n, g->stride);
         one.c += ph.first * g->w + pw.first;
+    }
     gemm_run(&one, b->gemm, 0, 1);
 }
 
@@ -334,7 +335,7 @@ static void zip_row(float *to, const float *even, const float *odd, int64_t n)
         to[2 * x] = even[x], to[2 * x + 1] = odd[x];
 }
 
-/* Both halves of every second row of dx, from row `first` on. */
+/* The rows of dx that are of phase ph, of both halves. */
 static void zip_halves(const geom *g, const back *b, const gemm *m, phase ph, int64_t n)
 {
     int64_t w = g->w / 2, all = m->m * n * ph.n * w;

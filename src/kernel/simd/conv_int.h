@@ -89,7 +89,7 @@ typedef struct dw_part {
     bool add;
     int ith, nth;
 } dw_part;
-/* sums[tap * step + channel] to dw[channel][tap], for n channels (taps.c). Reads up to VW - 1 channels more. */
+/* sums[tap * step + channel] to dw[channel][tap], for n channels (taps.c). */
 void LEVEL(taps_give)(float *dw, const float *sums, int64_t step, int64_t taps, int64_t n, bool add);
 
 #define taps_give LEVEL(taps_give)

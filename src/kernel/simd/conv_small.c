@@ -253,17 +253,15 @@ static void give_out(void *ctx, const pixels *c, int64_t sliver)
             }
 }
 
-/* The weights of the sliver of rows that is packed after this one; of the last in a block there is none. */
-static ahead next_weights(const work *w)
+/* The weights of the sliver of `more` rows that is packed after this one; after the last of a block there is none. */
+static ahead next_weights(const work *w, int64_t more)
 {
     const float *weights = w->part->w; /* [O,C,KH,KW]; back: rows are channels c, k runs over o */
     int64_t taps = w->p->taps, wide = w->g->c * taps, r = w->row + w->m;
     int parts = (int)w->p->slivers;
 
-    if (r >= w->r1)
-        return (ahead){0};
-    return w->part->back ? ahead_of(weights + w->c0 * wide + r * taps, w->n, w->m * taps, wide, parts)
-                         : ahead_of(weights + r * wide + w->c0 * taps, w->m, w->n * taps, wide, parts);
+    return w->part->back ? ahead_of(weights + w->c0 * wide + r * taps, w->n, more * taps, wide, parts)
+                         : ahead_of(weights + r * wide + w->c0 * taps, more, w->n * taps, wide, parts);
 }
 
 /* One block of k: columns are packed once, rows sliver by sliver. */
@@ -277,7 +275,7 @@ static void one_block(work *w, const gemm_side *weights)
     for (int64_t s = 0; s < d.n; s++) {
         w->m = d.rows + (s < d.longer);
         gemm_pack_a(w->p->a, weights, w->row, w->m, w->c0 * w->p->taps, w->n * w->p->taps);
-        w->next = next_weights(w);
+        w->next = next_weights(w, s + 1 < d.n ? d.rows + (s + 1 < d.longer) : 0);
         each_class(w->g, w->p, add_products, w);
         w->row += w->m;
     }

@@ -117,8 +117,9 @@ void small_dw(const geom *g, const dw_part *part, spaces s)
         int64_t m = d.rows + (sliver < d.longer);
         for (int64_t c = 0; c < g->c; c += NR) {
             int64_t n = g->c - c < NR ? g->c - c : NR;
-            ahead next = ahead_of(c + NR < g->c ? part->dw + (r * g->c + c + NR) * p.taps : NULL, m,
-                                  n * p.taps, g->c * p.taps, (int)p.taps);
+            int64_t more = g->c - c - n < NR ? g->c - c - n : NR;
+            ahead next =
+                ahead_of(part->dw + (r * g->c + c + n) * p.taps, m, more * p.taps, g->c * p.taps, (int)p.taps);
             gemm_paired(&taps, p.a + sliver * p.positions * MR, p.b + c * p.sources, p.sums, m, &next);
             for (int64_t i = 0; i < m; i++)
                 taps_give(part->dw + ((r + i) * g->c + c) * p.taps, p.sums + i * NR, MR * NR, p.taps, n,

@@ -16,11 +16,11 @@
 /* One tile of m x NR sums, stored to t[m][ldt]; with `resume` the sums start from what t holds. */
 typedef struct tile {
     const float *a, *b;
-    int64_t rs, cs, ldb; /* A (r, k) is a[r * rs + k * cs]; B row k is b + k * ldb */
-    const int32_t *ta;   /* of `picked` and `paired` */
-    const int32_t *tb;   /* of `paired` */
-    const gemm_pairs *pairs;
-    ahead *asked; /* of `paired`: what it asks for */
+    int64_t rs, cs, ldb;     /* A (r, k) is a[r * rs + k * cs]; B row k is b + k * ldb */
+    const int32_t *ta;       /* of `picked` and `paired` */
+    const int32_t *tb;       /* of `paired` */
+    const gemm_pairs *pairs; /* of `paired`: its chains */
+    ahead *asked;            /* of `paired`: what it asks for */
     int64_t k;
     float *t;
     int64_t ldt;

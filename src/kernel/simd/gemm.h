@@ -78,11 +78,14 @@ typedef struct ahead {
 
 enum { LINE = 16 }; /* floats of a cache line */
 
-/* `rows` rows of `floats`, asked for in `parts` parts. */
+/* `rows` rows of `floats`, asked for in `parts` parts. No rows: nothing. A row may begin inside a line, so that its last
+ * floats are in a line that is not asked for. */
 static inline ahead ahead_of(const float *p, int64_t rows, int64_t floats, int64_t stride, int parts)
 {
     int per_row = (int)((floats + LINE - 1) / LINE);
 
+    if (rows <= 0 || floats <= 0 || parts <= 0)
+        return (ahead){0};
     return (ahead){p, (int)stride, (int)rows, per_row, per_row, ((int)rows * per_row + parts - 1) / parts};
 }
 

@@ -24,7 +24,7 @@ ALWAYS_INLINE void turn(float *dw, const float *sums, int64_t step, int64_t taps
     UNROLL for (int i = 0; i < VW; i++) put(dw + i * taps, r[i], add);
 }
 
-/* VW channels; `taps` and `add` are constants where this is called. */
+/* VW channels. Nine taps are the usual number: there, `taps` and `add` are constants. */
 ALWAYS_INLINE void give(float *dw, const float *sums, int64_t step, int64_t taps, bool add)
 {
     int64_t t = 0;
@@ -39,8 +39,10 @@ void taps_give(float *dw, const float *sums, int64_t step, int64_t taps, int64_t
 {
     int64_t c = 0;
 
-    for (; taps == 9 && c + VW <= n; c += VW)
-        if (add)
+    for (; c + VW <= n; c += VW)
+        if (taps != 9)
+            give(dw + c * taps, sums + c, step, taps, add);
+        else if (add)
             give(dw + c * 9, sums + c, step, 9, true);
         else
             give(dw + c * 9, sums + c, step, 9, false);

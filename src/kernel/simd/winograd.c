@@ -259,7 +259,7 @@ static void dw_products(const geom *g, const win_grad *w, const dw_share *own, i
                         s + xi * w->s_step + c * rows, resume);
 }
 
-/* All tiles are in one group, and one thread has all of them: S need not be kept. */
+/* All tiles are in one group, and one thread has all of them: their sums go to dw at once, not through S. */
 static bool dw_at_once(const geom *g, const win_grad *w, int nth)
 {
     return nth == 1 && w->by.tiles >= g->n * w->tx.th * w->tx.tw;
@@ -277,7 +277,8 @@ static void dw_tiles(const geom *g, const dw_part *part, const win_grad *w)
         for (int64_t i = 0, r = 0; i < d.n; i++) {
             int64_t m = d.rows + (i < d.longer);
             float *dw = part->dw + (r * g->c + c) * 9;
-            ahead next = ahead_of(i + 1 < d.n ? dw + m * g->c * 9 : NULL, m, channels * 9, g->c * 9, XI);
+            int64_t more = i + 1 < d.n ? d.rows + (i + 1 < d.longer) : 0;
+            ahead next = ahead_of(dw + m * g->c * 9, more, channels * 9, g->c * 9, XI);
             for (int64_t xi = 0; xi < XI; xi++) {
                 ahead_ask(&next, 1);
                 gemm_sliver(w->z + xi * w->z_step + i * w->z_slab, w->z_slab, m,

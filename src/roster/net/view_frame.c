@@ -48,7 +48,8 @@ co_err position_unpack(co_position *at, int *weight, const json_t *body)
     int64_t unit = field_int(body, "unit", fresh ? 0 : 1, UINT32_MAX - 1, -1); /* units count from 1 */
     int64_t fed = field_int(body, "fed", 0, UINT32_MAX, -1);
     int64_t since = field_int(body, "since", 0, UINT32_MAX, -1);
-    int64_t first = field_int(body, "first", 0, UINT32_MAX, -1);
+    /* 0 is no unit: who does not say where it started counts as a newcomer until it was in a view */
+    int64_t first = json_object_get(body, "first") ? field_int(body, "first", 0, UINT32_MAX, -1) : 0;
     int64_t w = field_int(body, "weight", 0, WEIGHT_MOST, -1);
 
     if (unit < 0 || fed < 0 || since < 0 || first < 0 || w < 0)
