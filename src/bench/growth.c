@@ -74,6 +74,7 @@ static co_err plan_point(growth *g, growth_point *p, const co_bench_planner *pla
     if (!err) {
         g->v.ranks = p->ranks = co_plan_facts_of(plan)->ranks;
         g->v.threads = p->threads = co_plan_facts_of(plan)->threads;
+        g->v.torch_threads = p->ranks * p->threads;
         err = count_flops(plan, p->units, &p->gflop);
         planner->close(held);
     }

@@ -66,6 +66,9 @@ static co_err read_line(versus *v, int argc, char **argv)
     CO_TRY(bench_number("vs-torch", "--size", size, 1024, &v->size));
     CO_TRY(bench_number("vs-torch", "--ranks", ranks, 64, &v->ranks));
     CO_TRY(bench_number("vs-torch", "--threads", threads, 64, &v->threads));
+    v->torch_threads = v->ranks * v->threads;
+    if (v->task->alone && !ranks)
+        v->ranks = 1;
     return check_line(v, size);
 }
 

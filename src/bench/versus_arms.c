@@ -31,7 +31,7 @@ static co_err run_script(const versus *v, const char *const *more, json_t **out)
 
     snprintf(batch, sizeof batch, "%d", v->batch);
     snprintf(size, sizeof size, "%d", v->size);
-    snprintf(threads, sizeof threads, "%d", v->ranks * v->threads);
+    snprintf(threads, sizeof threads, "%d", v->torch_threads);
     snprintf(steps, sizeof steps, "%d", v->steps);
     snprintf(warmup, sizeof warmup, "%d", v->warmup);
     if (v->data) {

@@ -39,6 +39,7 @@ typedef struct versus_task {
     int size;              /* pictures: height and width; text: tokens of a sequence; exchange: floats */
     const char *size_key;  /* of `cohort train`; NULL: --size does not fit the task */
     bool text;             /* trains on a file of text that the bench makes, each line a sequence */
+    bool alone;            /* its steps are too small to share: one rank is faster than two */
     const char *still;     /* a word that switches dropout off, or NULL */
     const char *words[12]; /* of `cohort train` */
 } versus_task;
@@ -56,7 +57,8 @@ typedef struct versus {
     const versus_task *task;
     int rounds, steps, batch, size;
     int ranks, threads; /* 0: cohort chooses; not for versus_run_arm */
-    int warmup;         /* steps of PyTorch before the clock starts; one step of ours is not timed */
+    int torch_threads;
+    int warmup; /* steps of PyTorch before the clock starts; one step of ours is not timed */
     bool compile;
     const char *data; /* a folder; for tasks with text: a file */
     torch_side torch;

@@ -75,7 +75,7 @@ static const versus_task tasks[] = {
                "optim.lr=1e-3"}},
     {"movielens", "matrix factorisation of width 32, batch 128; PyTorch: dense Adam, SparseAdam; --data",
      VERSUS_TRAIN, "ratings", PLAIN | ONE | SPARSE | COMPILE, 0, NULL, "ratings.csv of MovieLens",
-     .steps = 1000, .batch = 128,
+     .steps = 1000, .batch = 128, .alone = true,
      .words = {"data=movielens", "data.val_fraction=0", "model=factors", "model.width=32",
                "model.spread=0.01", "optim=sparse_adam", "optim.lr=0.002"}},
     {"digits-mlp", "a small network for digits, batch 64, SGD with momentum", VERSUS_TRAIN, "samples",
