@@ -14,7 +14,7 @@
 #include "base/fs.h"
 
 /* A setting that reaches less than this part of the best one's speed in round 0 is not run again. */
-static const double drop_below = 0.75;
+static const double drop_below = 0.5;
 
 /* --- the command line ----------------------------------------------------------------------------------- */
 static co_err check_line(versus *v, const char *size)
