@@ -48,8 +48,8 @@ void print_ratings(const co_rating_stats *r, const co_io *io)
 
 static json_t *spread_json(const co_count_spread *s)
 {
-    return json_pack("{s:I, s:I, s:I}", "least", (json_int_t)s->least, "median", (json_int_t)s->median,
-                     "most", (json_int_t)s->most);
+    return json_pack("{s:I, s:f, s:I}", "least", (json_int_t)s->least, "median", s->median, "most",
+                     (json_int_t)s->most);
 }
 
 json_t *ratings_json(const co_rating_stats *r, const co_io *io)

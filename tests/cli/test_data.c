@@ -54,7 +54,7 @@ TEST(data_stats_of_ratings_prints_figures_that_check_does_not)
         says(0, line, wanted[i]);
     snprintf(line, sizeof line, "$COHORT data stats --json %s", folder);
     says(0, line, "\"ratings\":{\"count\":12,\"users\":5,\"movies\":5,");
-    says(0, line, "\"per_user\":{\"least\":1,\"median\":3,\"most\":4}");
+    says(0, line, "\"per_user\":{\"least\":1,\"median\":3.0,\"most\":4}");
     says(0, line, "\"first_s\":50,\"last_s\":2000");
     snprintf(line, sizeof line, "$COHORT data check %s", folder);
     char *out = run(0, line);
@@ -69,6 +69,13 @@ TEST(ratings_without_times_have_no_time_range_in_their_figures)
     char *out = run(0, "$COHORT data stats m");
     CHECK(!test_contains(out, "given from"), "%s", out);
     free(out);
+}
+
+TEST(the_median_of_an_even_number_of_users_is_between_two_counts)
+{
+    sh("mkdir m; printf 'userId,movieId,rating\\n1,7,2.5\\n2,7,3.5\\n2,8,3.0\\n' > m/ratings.csv");
+    says(0, "$COHORT data stats m", "of a user                1       1.5         2\n");
+    says(0, "$COHORT data stats --json m", "\"per_user\":{\"least\":1,\"median\":1.5,\"most\":2}");
 }
 
 TEST(json_lines_are_pairs_only_if_their_first_lines_hold_pairs)
