@@ -82,7 +82,7 @@ const command commands[] = {
      "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"
      "  cohort ckpt export logs/train/runs/DATE --out w.safetensors  for PyTorch\n"
      "  cohort ckpt export logs/train/runs/DATE --to hf --out mine   for timm\n"
-     "  cohort ckpt import model.pth                                     from PyTorch\n"
+     "  cohort ckpt import model.pth                                 from PyTorch\n"
      "  cohort ckpt import last.ckpt model=resnet18 --to model.safetensors\n\n"
      "  --out FILE            where export writes; it must not exist\n"
      "  --to safetensors|hf   what export writes: one file, or a folder with\n"

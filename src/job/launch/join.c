@@ -51,8 +51,8 @@ const char co_join_usage[] =
     "  --grace SECONDS\n"
     "  --stall-after SECONDS\n"
     "  --virtual-local-rank\n"
-    "  --insecure            accept a code without a token: anybody on the way\n"
-    "                        could then choose what runs here\n";
+    "  --insecure            accept a code without a token: anybody on the\n"
+    "                        network path could then choose what runs here\n";
 
 static bool is_in(const char *name, const char *const *list)
 {
