@@ -28,15 +28,9 @@ void guest_view(training *s, const co_deal *deal, const char *keeper)
         tell(s, "guest     the record and the progress of this run are on %s", keeper);
 }
 
-static void guest_tell(training *s, const char *text)
-{
-    tell(s, "%s", text);
-    snprintf(s->over->told, sizeof s->over->told, "%s", text);
-}
-
 static void guest_notice(void *ctx, const char *text)
 {
-    guest_tell(ctx, text);
+    tell(ctx, "%s", text);
     if (!((training *)ctx)->folder)
         log_line(ctx, text);
 }
@@ -44,7 +38,7 @@ static void guest_notice(void *ctx, const char *text)
 /* All hosts hear it. */
 static void guest_talk(void *ctx, const char *text)
 {
-    guest_tell(ctx, text);
+    tell(ctx, "%s", text);
 }
 
 static void guest_step(void *ctx, const co_step_result *r)

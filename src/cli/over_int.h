@@ -10,10 +10,9 @@ typedef struct over {
     bool guest;                /* another host writes the record */
     char *facts;               /* what must be the same on all hosts */
     char keeper[CO_HOST_NAME]; /* the host with the record, by the last view; "": there was none yet */
-    char told[1024]; /* the last line of the roster that this guest told: it is not told again as its end */
-    bool comes_back; /* this guest was left by the others, and joins them again */
-    json_t *figures; /* of the other hosts, as they sent them */
-    char label[CO_USE_HOST]; /* this host's name in the names of figures; "": there was no view yet */
+    bool comes_back;           /* this guest was left by the others, and joins them again */
+    json_t *figures;           /* of the other hosts, as they sent them */
+    char label[CO_USE_HOST];   /* this host's name in the names of figures; "": there was no view yet */
     json_t *listed; /* the hosts of the last view and those that were lost, as `cohort ps` lists them */
     co_train_hooks record, hooks;
 } over;

@@ -61,10 +61,11 @@ int over_report(training *s, const line *l, co_err err)
     co_free(text);
     json_decref(figures);
     const char *why = out->blame[0] ? out->blame : co_errmsg();
-    if (err && strcmp(why, s->over->told) != 0)
-        shout(s, "failed    %s", why);
-    else if (err)
-        shout(s, "failed    for this reason");
+    if (err)
+        shout(s, "failed    %s",
+              *why               ? why
+              : err == CO_ENOMEM ? "memory is out"
+                                 : "without a message: a bug in cohort");
     else if (out->status == CO_STATUS_STOPPED && !s->over->keeper[0])
         tell(s, "stopped   before this host met the others: nothing was written");
     else

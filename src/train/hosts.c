@@ -85,7 +85,11 @@ static co_err hear_roster(struct supervisor *super)
     co_roster_event event;
 
     for (;;) {
-        CO_TRY(co_roster_turn(super->run.hosts->roster, 0, &event));
+        co_err err = co_roster_turn(super->run.hosts->roster, 0, &event);
+        if (err) {
+            super->hosts.broken = true;
+            return err;
+        }
         switch (event.kind) {
         case CO_ROSTER_FREEZE:
             CO_TRY(begin_freeze(super, &event));

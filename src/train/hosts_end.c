@@ -23,7 +23,7 @@ void hosts_stay(struct supervisor *super, bool saved)
 
     uint64_t until = hosts->wrong ? co_now_ns() + WRONG_MS * UINT64_C(1000000) : UINT64_MAX;
 
-    if (!super->run.hosts || hosts->over)
+    if (!super->run.hosts || hosts->over || hosts->broken)
         return;
     hosts->ended = true;
     hosts->saved = saved || hosts->wrong; /* a state that is wrong is not saved */

@@ -107,6 +107,7 @@ struct hosts {
     bool saved;      /* the last state */
     bool ended;      /* this host's ranks have ended */
     bool over;       /* the roster has let this host go, with `status` */
+    bool broken;     /* the roster failed, and will say nothing else: its error was passed on */
     int status, views, deaths;
     uint64_t over_ns;
     int weight; /* how fast this host was when it was measured last: slices in 1000 s; 0: not known */
