@@ -12,8 +12,9 @@ bool hosts_were_left(struct supervisor *super)
     if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0 ||
         super->stop.leaves)
         return false;
-    if (super->stop.asked_ns) /* stopped before it met the others, say: it holds nothing that they do not have */
-        return steps_done(&super->run) > super->run.plan->start.step;
+    /* A host that was in no view has trained nothing: there is nothing to save. */
+    if (super->stop.asked_ns)
+        return super->hosts.views > 0;
     return !hooks->comes_back || !hooks->comes_back(hooks->ctx);
 }
 

@@ -12,8 +12,9 @@ int64_t steps_done(const struct run *run)
     const control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load(&ctl->pc);
 
-    if (pc_unit(pc) <= run->plan->units.first_unit)
-        return run->plan->units.first_step;
+    /* Not clamped to first_step: a host that was fed may stand behind its own start. */
+    if (pc_unit(pc) <= 1)
+        return 0;
     unit last = unit_now(run->plan, ctl, pc_unit(pc) - 1); /* the last unit that was finished */
     return last.step - (pc & PC_FAIL && last.kind == UNIT_TRAIN ? 1 : 0); /* its gradient was not applied */
 }

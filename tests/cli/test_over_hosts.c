@@ -332,3 +332,30 @@ TEST(a_guest_that_is_stopped_while_it_looks_for_the_first_host_leaves_nothing)
     CHECK(!test_contains(r.out, "continue with"), "there is nothing to continue: %s", r.out);
     free(r.out);
 }
+
+/* The guest has a checkpoint of step 920 when it takes the place of a host that died. It is fed the state of the
+ * run, which is far behind that. Then the first host falls silent, and the guest is stopped. */
+TEST_WITHIN(a_guest_that_was_fed_from_behind_its_start_saves_the_step_that_it_has, 60)
+{
+    int port;
+
+    CHECK_OK(co_net_free_port(&port));
+    test_run r =
+        test_sh("export COHORT_TOKEN=$($COHORT token | head -1); mkdir 0 1 2\n"
+                "what='model=mlp trainer.devices=1 trainer.threads=1 ckpt_path=auto run.dir=r'\n"
+                "line=\"--nnodes=2 --rdzv-conf=lost_after=2 --master-addr=127.0.0.1 --master-port=%d $what "
+                "trainer.max_epochs=100000\"\n"
+                "host() { (cd $1; exec setsid $COHORT train $line --node-rank=$2) > $1.out 2>&1 & }\n"
+                "until_says() { for i in $(seq 500); do grep -q \"$2\" $1 && break; sleep 0.02; done; }\n"
+                "own() { $COHORT ckpt ls 2/r | awk '$2 == 920 { print $5 }'; }\n"
+                "(cd 2; exec $COHORT train $what trainer.max_epochs=40) > own.out 2>&1; own > before\n"
+                "host 0 0; A=$!; host 1 1; B=$!; until_says 0.out 'view 1'; kill -9 -$B\n"
+                "host 2 1; B=$!; until_says 2.out 'holds the whole state'; until_says 0.out 'epoch 2/'\n"
+                "kill -STOP -$A; kill -INT $B; wait $B; echo status $?; kill -9 -$A\n"
+                "own > after; test -s before && cmp before after && echo same\n"
+                "$COHORT ckpt ls 2/r | awk '/last$/ && $2 > 0 && $2 < 920 { print \"saved behind it\" }'\n"
+                "cat before after 2.out; $COHORT ckpt ls 2/r",
+                port);
+    CHECK(strncmp(r.out, "status 75\nsame\nsaved behind it\n", 31) == 0, "%s", r.out);
+    free(r.out);
+}
