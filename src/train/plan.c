@@ -287,11 +287,6 @@ static co_err check_splits(co_plan *plan)
                : co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", plan->spec.data->name);
 }
 
-static co_err check_checkpoint(co_plan *plan)
-{
-    return check_weights_fit(plan);
-}
-
 static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},
                                    {open_data, DATA_KEYS, DATA},
                                    {check_model, MODEL | DATA, FITS},
@@ -299,7 +294,7 @@ static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},
                                    {choose_eval, TRAINER | DATA | START, EVALS},
                                    {make_eval_graphs, KERNELS | FITS | EVALS, EVAL_GRAPHS},
                                    {check_splits, EVAL_GRAPHS, GRAPHS},
-                                   {check_checkpoint, GRAPHS, 0},
+                                   {check_weights_fit, GRAPHS, 0},
                                    {find_weights, 0, WEIGHTS},
                                    {check_weights, GRAPHS | WEIGHTS, 0},
                                    {0}};

@@ -143,8 +143,8 @@ bool test_wants_best(const co_plan *plan); /* watch.c: the final test is of the 
 /* resume.c */
 co_err check_weights(co_plan *plan);
 co_err find_weights(co_plan *plan);
-co_err fetch_weights(co_plan *plan); /* when no mistake is left: downloads them if need be, and checks */
-co_err check_weights_fit(const co_plan *plan); /* those of the checkpoint to start from */
+co_err fetch_weights(co_plan *plan);     /* when no mistake is left: downloads them if need be, and checks */
+co_err check_weights_fit(co_plan *plan); /* those of the checkpoint to start from */
 co_err check_same_model(co_plan *plan);
 co_err check_same_batch(co_plan *plan);
 co_err check_same_epochs(co_plan *plan);

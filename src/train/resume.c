@@ -39,6 +39,12 @@ co_err find_weights(co_plan *plan)
     return CO_OK;
 }
 
+/* Patterns of tensors to leave out: both lists. NULL: out of memory. */
+static char *join_skips(const char *a, const char *b)
+{
+    return co_sprintf("%s%s%s", a, *a && *b ? "," : "", b);
+}
+
 /* The patterns to leave out: the user's, and that of a new head. */
 static co_err choose_skip(co_plan *plan)
 {
@@ -50,19 +56,40 @@ static co_err choose_skip(co_plan *plan)
     const char *head = first->new_head.skip;
     if (!*given && !*head)
         return CO_OK;
-    first->skip = co_sprintf("%s%s%s", given, *given && *head ? "," : "", head);
+    first->skip = join_skips(given, head);
     return first->skip ? CO_OK : CO_ENOMEM;
 }
 
-/* The size of a classifier's last layer comes from the data: says which data these are. */
-static co_err name_classes(const co_plan *plan, co_err err)
+/* Do these weights fit but for the number of outputs of the head? */
+static bool differs_in_head_only(const co_plan *plan, const char *path, const char *skip)
+{
+    co_new_head head;
+
+    if (co_weights_head(path, plan->layout, &head) != CO_OK || !head.there[0])
+        return false;
+    char *without = join_skips(skip ? skip : "", head.skip);
+    bool fits = without && co_weights_load(path, plan->layout, without, NULL) == CO_OK;
+    co_free(without);
+    return fits;
+}
+
+/* `err` says that the weights do not fit. A classifier's head has an output for each class of the data: if
+ * the head alone differs, adds which data these are. */
+static co_err name_classes(const co_plan *plan, const char *path, const char *skip, co_err err)
 {
     const co_dataset *d = plan->data;
 
     if (err != CO_EINPUT || d->io.task != CO_TASK_CLASSIFY)
         return err;
-    return co_fail(err, "%s; the data here (data=%s%s%s) have %lld classes", co_errmsg(),
-                   d->def ? d->def->name : "", *d->place ? ", " : "", d->place, (long long)d->io.classes);
+    char *why = co_sprintf("%s", co_errmsg()); /* a copy: comparing again replaces it */
+    if (!why)
+        return err;
+    err = differs_in_head_only(plan, path, skip)
+              ? co_fail(err, "%s; the data here (data=%s%s%s) have %lld classes", why,
+                        d->def ? d->def->name : "", *d->place ? ", " : "", d->place, (long long)d->io.classes)
+              : co_fail(err, "%s", why);
+    co_free(why);
+    return err;
 }
 
 co_err check_weights(co_plan *plan)
@@ -70,9 +97,9 @@ co_err check_weights(co_plan *plan)
     if (!plan->first.path)
         return CO_OK;
     CO_TRY(choose_skip(plan));
-    CO_TRY(name_classes(plan, co_weights_load(plan->first.path, plan->layout, plan->first.skip, NULL)));
-    return co_weights_note(plan->weights_note, sizeof plan->weights_note, plan->first.path, plan->layout,
-                           plan->first.skip);
+    const char *path = plan->first.path, *skip = plan->first.skip;
+    CO_TRY(name_classes(plan, path, skip, co_weights_load(path, plan->layout, skip, NULL)));
+    return co_weights_note(plan->weights_note, sizeof plan->weights_note, path, plan->layout, skip);
 }
 
 co_err fetch_weights(co_plan *plan)
@@ -89,10 +116,11 @@ co_err fetch_weights(co_plan *plan)
 }
 
 /* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run -------- */
-co_err check_weights_fit(const co_plan *plan)
+co_err check_weights_fit(co_plan *plan)
 {
-    return plan->spec.resume ? name_classes(plan, co_ckpt_fits(plan->spec.resume, plan->layout, 0, NULL))
-                             : CO_OK;
+    const char *path = plan->spec.resume;
+
+    return path ? name_classes(plan, path, NULL, co_ckpt_fits(path, plan->layout, 0, NULL)) : CO_OK;
 }
 
 co_err check_same_model(co_plan *plan)

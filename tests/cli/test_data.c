@@ -143,4 +143,27 @@ TEST(a_checkpoint_for_other_classes_is_refused_with_the_folder_that_has_them)
          "data.resize=8 "
          "data.crop=8 model=cnn run.dir=s",
          "lets it start anew; the data here (data=imagefolder, two) have 2 classes");
+    /* Mistakes that are not about the classes say nothing about them. */
+    static const struct {
+        const char *words, *why;
+    } others[] = {
+        {"data.dir=three weights=r/checkpoints/last/model.safetensors model.width=16", "is [32"},
+        {"data.dir=two weights=r/checkpoints/last/model.safetensors model.width=16", "is [32"},
+        {"data.dir=two weights=r/checkpoints/last/model.safetensors weights_skip=nothing.*",
+         "no tensor is called"},
+        {"data.dir=two weights=pointer.safetensors", "pointer.safetensors"},
+    };
+    sh("printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:0\\nsize 9\\n' > "
+       "pointer.safetensors");
+    for (size_t i = 0; i < CO_COUNT(others); i++) {
+        char line[512];
+        snprintf(line, sizeof line,
+                 "$COHORT train data=imagefolder data.resize=8 data.crop=8 model=cnn run.dir=s %s",
+                 others[i].words);
+        char *out = run(2, line);
+        CHECK(test_contains(out, others[i].why) && !test_contains(out, "have 2 classes") &&
+                  !test_contains(out, "have 3 classes"),
+              "row %zu: %s", i, out);
+        free(out);
+    }
 }
