@@ -333,8 +333,8 @@ TEST(a_guest_that_is_stopped_while_it_looks_for_the_first_host_leaves_nothing)
     free(r.out);
 }
 
-/* The guest has a checkpoint of step 920 when it takes the place of a host that died. It is fed the state of the
- * run, which is far behind that. Then the first host falls silent, and the guest is stopped. */
+/* The guest has a checkpoint of step 920 when it takes the place of a host that died. It is fed the state of
+ * the run, which is far behind that. Then the first host falls silent, and the guest is stopped. */
 TEST_WITHIN(a_guest_that_was_fed_from_behind_its_start_saves_the_step_that_it_has, 60)
 {
     int port;
