@@ -34,12 +34,20 @@ typedef struct sizes {
 } sizes;
 
 static const sizes products[] = {
-    {CO_OP_MATMUL, 256, 256, 256},      {CO_OP_MATMUL, 512, 512, 512}, {CO_OP_MATMUL, 1024, 1024, 1024},
-    {CO_OP_MATMUL, 64, 128, 64},        {CO_OP_MATMUL, 16, 128, 64},   {CO_OP_LINEAR, 16, 512, 512},
-    {CO_OP_LINEAR, 16, 64, 128},        {CO_OP_LINEAR, 4, 64, 128},    {CO_OP_LINEAR, 16, 128, 10},
+    {CO_OP_MATMUL, 256, 256, 256},
+    {CO_OP_MATMUL, 512, 512, 512},
+    {CO_OP_MATMUL, 1024, 1024, 1024},
+    {CO_OP_MATMUL, 64, 128, 64},
+    {CO_OP_MATMUL, 16, 128, 64},
+    {CO_OP_LINEAR, 16, 512, 512},
+    {CO_OP_LINEAR, 16, 64, 128},
+    {CO_OP_LINEAR, 4, 64, 128},
+    {CO_OP_LINEAR, 16, 128, 10},
     {CO_OP_MATMUL_TN_SUM, 128, 16, 64}, /* then those of a vision transformer's block: 4 pictures of 50 tokens */
-    {CO_OP_LINEAR, 200, 768, 3072},     {CO_OP_LINEAR, 200, 3072, 768},
-    {CO_OP_MATMUL, 200, 768, 3072},     {CO_OP_MATMUL, 200, 3072, 768},
+    {CO_OP_LINEAR, 200, 768, 3072},
+    {CO_OP_LINEAR, 200, 3072, 768},
+    {CO_OP_MATMUL, 200, 768, 3072},
+    {CO_OP_MATMUL, 200, 3072, 768},
     {CO_OP_MATMUL_TN_SUM, 768, 200, 3072},
 };
 

@@ -66,9 +66,9 @@ static inline gemm_deal gemm_deal_rows(int64_t rows)
  * rows of A can be left out. */
 void LEVEL(gemm_picked)(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m);
 
-/* Weights and their gradients come from memory, not from a cache. So that computing does not wait for it, the lines that
- * the next tile needs are asked for a few at a time, between the products of this one: all at once they would fill the
- * queue of misses. */
+/* Weights and their gradients come from memory, not from a cache. So that computing does not wait for it, the
+ * lines that the next tile needs are asked for a few at a time, between the products of this one: all at once
+ * they would fill the queue of misses. */
 typedef struct ahead {
     const float *row; /* NULL: nothing to ask for */
     int stride;       /* floats between two rows */
@@ -78,8 +78,8 @@ typedef struct ahead {
 
 enum { LINE = 16 }; /* floats of a cache line */
 
-/* `rows` rows of `floats`, asked for in `parts` parts. No rows: nothing. A row may begin inside a line, so that its last
- * floats are in a line that is not asked for. */
+/* `rows` rows of `floats`, asked for in `parts` parts. No rows: nothing. A row may begin inside a line, so that
+ * its last floats are in a line that is not asked for. */
 static inline ahead ahead_of(const float *p, int64_t rows, int64_t floats, int64_t stride, int parts)
 {
     int per_row = (int)((floats + LINE - 1) / LINE);
