@@ -126,7 +126,7 @@ ALWAYS_INLINE void paired(const tile *g, int m)
         one.tb = p->tb + i * p->step;
         one.k = p->n[i];
         one.t = g->t + i * MR * NR;
-        ahead_ask(g->asked, 1);
+        ahead_ask(g->asked, true);
         listed(&one, m, false, true);
     }
 }

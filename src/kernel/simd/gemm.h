@@ -89,11 +89,15 @@ static inline ahead ahead_of(const float *p, int64_t rows, int64_t floats, int64
     return (ahead){p, (int)stride, (int)rows, per_row, per_row, ((int)rows * per_row + parts - 1) / parts};
 }
 
-/* Asks for the next part. `write` is a constant. */
-ALWAYS_INLINE void ahead_ask(ahead *a, int write)
+/* Asks for the next part, to write or only to read it. */
+ALWAYS_INLINE void ahead_ask(ahead *a, bool write)
 {
     for (int i = a->each; i > 0 && a->row; i--) {
-        __builtin_prefetch(a->row + (a->per_row - a->lines) * LINE, write);
+        const float *line = a->row + (a->per_row - a->lines) * LINE;
+        if (write)
+            __builtin_prefetch(line, 1);
+        else
+            __builtin_prefetch(line, 0);
         if (--a->lines > 0)
             continue;
         a->lines = a->per_row;

@@ -280,7 +280,7 @@ static void dw_tiles(const geom *g, const dw_part *part, const win_grad *w)
             int64_t more = i + 1 < d.n ? d.rows + (i + 1 < d.longer) : 0;
             ahead next = ahead_of(dw + m * g->c * 9, more, channels * 9, g->c * 9, XI);
             for (int64_t xi = 0; xi < XI; xi++) {
-                ahead_ask(&next, 1);
+                ahead_ask(&next, true);
                 gemm_sliver(w->z + xi * w->z_step + i * w->z_slab, w->z_slab, m,
                             w->u + xi * w->u_step + c / NR * w->u_slab, n, sums + xi * MR * NR, false);
             }
