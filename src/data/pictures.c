@@ -74,7 +74,7 @@ static picture to_grey(picture p)
 static bool decode(const struct pictures *set, uint32_t id, picture *p, char why[WHY_LEN])
 {
     const picture_use *use = set->like->pictures;
-    size_t len;
+    size_t len = 0;
     const uint8_t *bytes = read_whole(set->path[id], &len, why);
 
     if (!bytes || !picture_decode_for(p, bytes, len, use->how, &(co_draw){0}, id, why))
