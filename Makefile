@@ -34,7 +34,8 @@ comma  := ,
 LDFLAGS += $(STATIC:%=-Wl$(comma)--exclude-libs$(comma)%)
 
 # src/kernel/simd/ is compiled once per level, with the level's instructions and src/kernel/simd/vec_LEVEL.h.
-LEVELS := avx2 fma128
+LEVELS := avx512 avx2 fma128
+LEVEL_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma
 LEVEL_avx2   := -mavx2 -mfma
 LEVEL_fma128 := -mavx -mfma
 

@@ -10,9 +10,9 @@
  * nth threads run it, each its own part, and meet before fn. It writes only the call's scratch, which fn then
  * reads, wherever in it and by whichever thread it was written. co_kernel_run is how a call is made.
  *
- * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx2` and `fma128` are levels of
- * simd/: the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory
- * that is PROT_NONE outside its own calls; it proves that no other code touches device memory.
+ * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx512`, `avx2` and `fma128` are levels
+ * of simd/: the same sources compiled for different instructions. Each replaces rows of the level below it. `far`
+ * is ref over memory that is PROT_NONE outside its own calls; it proves that no other code touches device memory.
  *
  * `numerics` names the order in which a provider's sums run, and `version` counts the changes of that order.
  * Providers that give the same bits have the same numerics, and a run may move between them. Numerics and

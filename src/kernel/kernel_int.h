@@ -24,6 +24,7 @@ extern const int provider_count;
 void kernels_ref_fill(co_kernels *k);
 void kernels_far_fill(co_kernels *k);
 /* src/kernel/simd/, once per level */
+void kernels_fill_avx512(co_kernels *k);
 void kernels_fill_avx2(co_kernels *k);
 void kernels_fill_fma128(co_kernels *k);
 

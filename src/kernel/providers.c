@@ -9,6 +9,14 @@ static bool any_cpu(void)
     return true;
 }
 
+static bool cpu_has_avx512(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
+}
+
 static bool cpu_has_avx2(void)
 {
     __builtin_cpu_init();
@@ -22,6 +30,7 @@ static bool cpu_has_fma(void)
 }
 
 const provider providers[] = {
+    {"avx512", "avx2", "AVX-512 (F, DQ, BW, VL)", cpu_has_avx512, kernels_fill_avx512},
     {"avx2", "avx2", "AVX2 or FMA", cpu_has_avx2, kernels_fill_avx2},
     {"fma128", "avx2", "AVX or FMA", cpu_has_fma, kernels_fill_fma128},
     {"ref", "ref", NULL, any_cpu, kernels_ref_fill},

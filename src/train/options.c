@@ -167,7 +167,7 @@ static const co_option trainer[] = {
      "2", "seconds between two records of what the run takes of its machines (system/...), more in a long run; 0: none",
      .min = 0, .max = 86400, .may_change = true, .of_host = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
-     "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)",
+     "instruction level: auto (the best of this CPU), avx512, avx2, fma128, ref (plain C), or far (for tests)",
      .needed = true, .check = check_kernels, .hashed = co_kernels_plain, .of_host = true},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "seconds without progress after which a rank is replaced",
      .min = 0.05, .max = 86400, .may_change = true, .of_host = true},

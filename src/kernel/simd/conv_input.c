@@ -4,13 +4,13 @@
  *     stride 2, columns 0 1 2 3 4 5 6 7   ->   0 2 4 6 | 1 3 5 7
  *
  * A tap meets every stride-th column of a row: these now lie side by side, so packing loads vectors. That pays if a row
- * of the output fills a vector and columns meet several taps.
+ * of the output fills half a vector and columns meet several taps.
  */
 #include "kernel/simd/conv_int.h"
 
 input input_of(const geom *g)
 {
-    input in = {.parts = g->kw > g->stride && g->ow >= VW ? g->stride : 1, .rows = g->h + 2 * g->pad};
+    input in = {.parts = g->kw > g->stride && g->ow >= VW / 2 ? g->stride : 1, .rows = g->h + 2 * g->pad};
 
     in.part = (g->w + 2 * g->pad + in.parts - 1) / in.parts;
     in.row = in.part * in.parts;

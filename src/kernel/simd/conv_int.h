@@ -39,8 +39,13 @@ static inline void split_row(float *even, float *odd, const float *src, int64_t 
         v_store(even + x / 2, v_load_even(src + x));
         v_store(odd + x / 2, v_load_even(src + x + 1));
     }
-    for (; x < w; x++)
-        (x & 1 ? odd : even)[x / 2] = src[x];
+    for (; x < w; x += VW) {
+        int64_t n = w - x < VW ? w - x : VW;
+        vf first, second;
+        v_split(&first, &second, v_load_n(src + x, n));
+        v_store_few(even + x / 2, (n + 1) / 2, first);
+        v_store_few(odd + x / 2, n / 2, second);
+    }
 }
 
 /* The input as products read it (conv_input.c): a plane for each channel, of `rows` rows of `parts` parts. Two outputs

@@ -233,7 +233,7 @@ static void add_products(void *ctx, const pixels *c, int64_t sliver)
     for (int64_t j = 0; j < c->columns && c->taps; j += NR, sliver++) {
         ahead_ask(&w->next, false);
         gemm_picked(p->a, c->ta, columns_at(w, sliver), w->n * c->taps,
-                    p->sums + (sliver * p->rows + w->row) * NR, w->m);
+                    p->sums + (sliver * p->rows + w->row) * NR, w->m, c->columns - j);
     }
 }
 

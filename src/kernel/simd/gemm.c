@@ -9,7 +9,7 @@
  * Packing costs as much as a few passes over the operand, so it is skipped where it costs more than it saves:
  * A is read in place when few columns use it, B when few rows use it and its columns are contiguous. Rows of
  * a block are dealt evenly to slivers (8 rows: 4 + 4, not 6 + 2), because a tile of few rows has too few
- * chains to fill the FMA pipes.
+ * chains to fill the FMA pipes. A last sliver of at most VW columns has one vector of them, not two.
  */
 #include "kernel/simd/gemm.h"
 
@@ -30,90 +30,104 @@ typedef struct tile {
     const float *bias_m, *bias_n;
 } tile;
 
-ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t ldb)
+/* How many vectors of columns a tile has: two, or one where there are at most VW columns. */
+enum { NARROW = 1, WIDE = 2 };
+
+/* One row of sums: they start from what t holds, or from zero. */
+ALWAYS_INLINE void row_start(vf *s, const float *t, int wide, bool resume)
 {
-    vf s[MAX_MR][2];
-    const float *a = g->a, *b = g->b;
-    UNROLL for (int r = 0; r < m; r++)
+    UNROLL for (int v = 0; v < wide; v++) s[v] = resume ? v_load(t + v * VW) : v_zero();
+}
+
+ALWAYS_INLINE void row_step(vf *s, float x, vf b0, vf b1, int wide)
+{
+    s[0] = v_fma(v_set(x), b0, s[0]);
+    if (wide == WIDE)
+        s[1] = v_fma(v_set(x), b1, s[1]);
+}
+
+/* Row r of a tile is finished. */
+ALWAYS_INLINE void row_end(const tile *g, int r, vf *s, int wide)
+{
+    float *t = g->t + r * g->ldt;
+
+    UNROLL for (int v = 0; v < wide; v++)
     {
-        s[r][0] = g->resume ? v_load(g->t + r * g->ldt) : v_zero();
-        s[r][1] = g->resume ? v_load(g->t + r * g->ldt + VW) : v_zero();
+        if (g->bias_m)
+            s[v] += v_set(g->bias_m[r]);
+        if (g->bias_n)
+            s[v] += v_load(g->bias_n + v * VW);
+        if (g->add)
+            s[v] += v_load(t + v * VW);
+        v_store(t + v * VW, s[v]);
     }
+}
+
+/* m and `wide` are constants where this is called. */
+ALWAYS_INLINE void micro(const tile *g, int m, int wide, int64_t rs, int64_t cs, int64_t ldb)
+{
+    vf s[MR][WIDE];
+    const float *a = g->a, *b = g->b;
+
+    UNROLL for (int r = 0; r < m; r++) row_start(s[r], g->t + r * g->ldt, wide, g->resume);
     if (g->next)
         UNROLL for (int r = 0; r < m; r++) __builtin_prefetch(g->next + r * g->ldt, 1);
     for (int64_t k = g->k; k > 0; k--) {
-        vf b0 = v_load(b), b1 = v_load(b + VW);
-        UNROLL for (int r = 0; r < m; r++)
-        {
-            vf x = v_set(a[r * rs]);
-            s[r][0] = v_fma(x, b0, s[r][0]);
-            s[r][1] = v_fma(x, b1, s[r][1]);
-        }
+        vf b0 = v_load(b), b1 = wide == WIDE ? v_load(b + VW) : b0;
+        UNROLL for (int r = 0; r < m; r++) row_step(s[r], a[r * rs], b0, b1, wide);
         a += cs;
         b += ldb;
     }
-    UNROLL for (int r = 0; r < m; r++)
-    {
-        if (g->bias_m) {
-            vf x = v_set(g->bias_m[r]);
-            s[r][0] += x;
-            s[r][1] += x;
-        }
-        if (g->bias_n) {
-            s[r][0] += v_load(g->bias_n);
-            s[r][1] += v_load(g->bias_n + VW);
-        }
-        if (g->add) {
-            s[r][0] += v_load(g->t + r * g->ldt);
-            s[r][1] += v_load(g->t + r * g->ldt + VW);
-        }
-        v_store(g->t + r * g->ldt, s[r][0]);
-        v_store(g->t + r * g->ldt + VW, s[r][1]);
-    }
+    UNROLL for (int r = 0; r < m; r++) row_end(g, r, s[r], wide);
 }
 
 ALWAYS_INLINE void packed(const tile *g, int m)
 {
-    micro(g, m, 1, MR, NR);
+    micro(g, m, WIDE, 1, MR, NR);
+}
+
+ALWAYS_INLINE void packed_narrow(const tile *g, int m)
+{
+    micro(g, m, NARROW, 1, MR, NR);
 }
 
 ALWAYS_INLINE void strided(const tile *g, int m)
 {
-    micro(g, m, g->rs, g->cs, g->ldb);
+    micro(g, m, WIDE, g->rs, g->cs, g->ldb);
 }
 
-/* Step k of the chain takes row ta[k] / MR of A, and row k of B or, if `both`, row tb[k] / NR. The last three arguments
- * are constants where this is called. */
-ALWAYS_INLINE void listed(const tile *g, int m, bool resume, bool both)
+ALWAYS_INLINE void strided_narrow(const tile *g, int m)
 {
-    vf s[MAX_MR][2];
+    micro(g, m, NARROW, g->rs, g->cs, g->ldb);
+}
 
-    UNROLL for (int r = 0; r < m; r++)
-    {
-        s[r][0] = resume ? v_load(g->t + r * NR) : v_zero();
-        s[r][1] = resume ? v_load(g->t + r * NR + VW) : v_zero();
-    }
+/* Step k of the chain takes row ta[k] / MR of A, and row k of B or, if `both`, row tb[k] / NR. All arguments but g are
+ * constants where this is called. */
+ALWAYS_INLINE void listed(const tile *g, int m, int wide, bool resume, bool both)
+{
+    vf s[MR][WIDE];
+
+    UNROLL for (int r = 0; r < m; r++) row_start(s[r], g->t + r * NR, wide, resume);
     for (int64_t k = 0; k < g->k; k++) {
         const float *row = g->a + g->ta[k], *b = g->b + (both ? g->tb[k] : k * NR);
-        vf b0 = v_load(b), b1 = v_load(b + VW);
-        UNROLL for (int r = 0; r < m; r++)
-        {
-            vf x = v_set(row[r]);
-            s[r][0] = v_fma(x, b0, s[r][0]);
-            s[r][1] = v_fma(x, b1, s[r][1]);
-        }
+        vf b0 = v_load(b), b1 = wide == WIDE ? v_load(b + VW) : b0;
+        UNROLL for (int r = 0; r < m; r++) row_step(s[r], row[r], b0, b1, wide);
     }
-    UNROLL for (int r = 0; r < m; r++)
+    UNROLL for (int r = 0; r < m; r++) UNROLL for (int v = 0; v < wide; v++)
     {
-        v_store(g->t + r * NR, s[r][0]);
-        v_store(g->t + r * NR + VW, s[r][1]);
+        v_store(g->t + r * NR + v * VW, s[r][v]);
     }
 }
 
 /* Continues the sums of t. */
 ALWAYS_INLINE void picked(const tile *g, int m)
 {
-    listed(g, m, true, false);
+    listed(g, m, WIDE, true, false);
+}
+
+ALWAYS_INLINE void picked_narrow(const tile *g, int m)
+{
+    listed(g, m, NARROW, true, false);
 }
 
 ALWAYS_INLINE void paired(const tile *g, int m)
@@ -127,40 +141,41 @@ ALWAYS_INLINE void paired(const tile *g, int m)
         one.k = p->n[i];
         one.t = g->t + i * MR * NR;
         ahead_ask(g->asked, true);
-        listed(&one, m, false, true);
+        listed(&one, m, WIDE, false, true);
     }
 }
 
 /* Defines name(g, m), which calls `way` with a constant for m, so that its loops over rows unroll and its sums stay in
  * registers. A macro, because clang unrolls no loop of a function that it is given. Functions of their own, so that the
  * surrounding loops do not occupy registers. */
+#define ROWS(way, m)                                                                                         \
+    case m:                                                                                                  \
+        way(g, m);                                                                                           \
+        break;
+#if MR == 12
+#define MORE_ROWS(way)                                                                                       \
+    ROWS(way, 4) ROWS(way, 5) ROWS(way, 6) ROWS(way, 7) ROWS(way, 8) ROWS(way, 9) ROWS(way, 10) ROWS(way, 11)
+#elif MR == 6
+#define MORE_ROWS(way) ROWS(way, 4) ROWS(way, 5)
+#elif MR == 4
+#define MORE_ROWS(way)
+#else
+#error "gemm.c: the rows of a tile below MR need their cases here"
+#endif
 #define WITH_ROWS(name, way)                                                                                 \
     __attribute__((noinline)) static void name(const tile *g, int64_t m)                                     \
     {                                                                                                        \
         switch (m) {                                                                                         \
-        case 1:                                                                                              \
-            way(g, 1);                                                                                       \
-            break;                                                                                           \
-        case 2:                                                                                              \
-            way(g, 2);                                                                                       \
-            break;                                                                                           \
-        case 3:                                                                                              \
-            way(g, 3);                                                                                       \
-            break;                                                                                           \
-        case 4:                                                                                              \
-            way(g, 4);                                                                                       \
-            break;                                                                                           \
-        case 5:                                                                                              \
-            way(g, 5);                                                                                       \
-            break;                                                                                           \
-        default:                                                                                             \
-            way(g, MR);                                                                                      \
+            ROWS(way, 1) ROWS(way, 2) ROWS(way, 3) MORE_ROWS(way) default : way(g, MR);                      \
             break;                                                                                           \
         }                                                                                                    \
     }
 WITH_ROWS(micro_packed, packed)
+WITH_ROWS(micro_packed_narrow, packed_narrow)
 WITH_ROWS(micro_strided, strided)
+WITH_ROWS(micro_strided_narrow, strided_narrow)
 WITH_ROWS(micro_picked, picked)
+WITH_ROWS(micro_picked_narrow, picked_narrow)
 WITH_ROWS(micro_paired, paired)
 
 void gemm_paired(const gemm_pairs *p, const float *a, const float *b, float *c, int64_t m, ahead *next)
@@ -168,9 +183,14 @@ void gemm_paired(const gemm_pairs *p, const float *a, const float *b, float *c, 
     micro_paired(&(tile){.a = a, .b = b, .pairs = p, .t = c, .asked = next}, m);
 }
 
-void gemm_picked(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m)
+void gemm_picked(const float *a, const int32_t *ta, const float *b, int64_t k, float *c, int64_t m, int64_t n)
 {
-    micro_picked(&(tile){.a = a, .ta = ta, .b = b, .k = n, .t = c}, m);
+    tile t = {.a = a, .ta = ta, .b = b, .k = k, .t = c};
+
+    if (n > VW)
+        micro_picked(&t, m);
+    else
+        micro_picked_narrow(&t, m);
 }
 
 static inline int64_t off_c(const gemm *g, int64_t n)
@@ -204,28 +224,33 @@ static void tile_out_cross(const gemm *g, int64_t i, int64_t m, int64_t j, int64
         const float *row[VW];
         vf r[VW];
         for (int s = 0; s < VW; s++)
-            row[s] = buf + (s < m ? s : 0) * NR;
-        v_load_turned(r, row, h);
+            row[s] = buf + (s < MR && s < m ? s : 0) * NR;
+        v_load_turned(r, row, h, VW);
         float *p = g->c + i + (j + h) * g->cn;
         UNROLL for (int s = 0; s < VW; s++) if (h + s < n) v_store_few(p + s * g->cn, m, r[s]);
     }
+}
+
+typedef void micro_fn(const tile *g, int64_t m);
+static micro_fn *micro_of(bool packed, int64_t n)
+{
+    if (packed)
+        return n > VW ? micro_packed : micro_packed_narrow;
+    return n > VW ? micro_strided : micro_strided_narrow;
 }
 
 static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int64_t n, bool packed)
 {
     float buf[MR * NR];
     int64_t at = off_c(g, j);
-    bool straight = n == NR && off_c(g, j + NR - 1) - at == NR - 1;
+    bool straight = (n == NR || n == VW) && off_c(g, j + n - 1) - at == n - 1;
     t->t = straight ? g->c + i * g->cm + at : buf;
     t->ldt = straight ? g->cm : NR;
     t->add = straight && g->add;
     t->next = t->add ? t->t + m * g->cm : NULL;
     if (!straight && t->resume)
         tile_in(g, i, m, j, n, buf);
-    if (packed)
-        micro_packed(t, m);
-    else
-        micro_strided(t, m);
+    micro_of(packed, n)(t, m);
     if (!straight && g->cm == 1 && !g->tn && !g->add)
         tile_out_cross(g, i, m, j, n, buf);
     else if (!straight)
@@ -358,10 +383,10 @@ static gemm swapped(const gemm *g)
 /* A rough estimate in cycles: computing tiles, packing a transposed B, storing tiles transposed. */
 static int64_t cost(const gemm *g)
 {
-    int64_t tiles = (g->n + NR - 1) / NR, rows = g->m < 4 ? 4 : g->m;
+    int64_t vectors = (g->n + VW - 1) / VW, rows = g->m < 4 ? 4 : g->m;
     int64_t pack = !g->b.ti && g->b.si != 1 ? g->n * g->k / 3 : 0;
     int64_t store = g->cn != 1 ? g->m * g->n / 2 : 0;
-    return tiles * rows * g->k + pack + store;
+    return vectors * rows * g->k / 2 + pack + store;
 }
 
 void gemm_run(const gemm *g, float *scratch, int ith, int nth)

@@ -62,9 +62,10 @@ static inline gemm_deal gemm_deal_rows(int64_t rows)
     return (gemm_deal){n, rows / n, rows % n};
 }
 
-/* Continues m rows of such sums, c [m][NR], by n steps. Step k takes a[ta[k]...] of one sliver, so packed
- * rows of A can be left out. */
-void LEVEL(gemm_picked)(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m);
+/* Continues m rows of such sums, c [m][NR], of n columns by k steps. Step i takes a[ta[i]...] of one sliver, so
+ * packed rows of A can be left out. */
+void LEVEL(gemm_picked)(const float *a, const int32_t *ta, const float *b, int64_t k, float *c, int64_t m,
+                        int64_t n);
 
 /* Weights and their gradients come from memory, not from a cache. So that computing does not wait for it, the
  * lines that the next tile needs are asked for a few at a time, between the products of this one: all at once

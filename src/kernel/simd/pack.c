@@ -15,9 +15,13 @@ static inline int64_t off_k(const gemm_side *s, int64_t k)
 {
     return s->tk ? s->tk[k] : k * s->sk;
 }
-static inline bool run_of_vw(const gemm_side *s, int64_t k) /* k .. k + VW - 1 are contiguous */
+/* How many of the `left` k from k on are turned at once, because they are contiguous: VW, VW / 2 or none. */
+static inline int64_t turned_at_once(const gemm_side *s, int64_t k, int64_t left)
 {
-    return s->tk ? s->rising && s->tk[k + VW - 1] - s->tk[k] == VW - 1 : s->sk == 1;
+    for (int64_t n = VW; n >= 4 && n >= VW / 2; n /= 2)
+        if (left >= n && (s->tk ? s->rising && s->tk[k + n - 1] - s->tk[k] == n - 1 : s->sk == 1))
+            return n;
+    return 0;
 }
 
 /* VW columns from addresses row[0..VW-1], lane by lane. */
@@ -36,12 +40,16 @@ static void half_by_transpose(float *out, const gemm_side *b, const int32_t lane
         row[i] = b->p + lane[i];
     int64_t k = 0;
     while (k < kc) {
-        int64_t o = off_k(b, k0 + k);
-        if (k + VW <= kc && run_of_vw(b, k0 + k)) {
-            vf r[VW];
-            v_load_turned(r, row, o);
+        int64_t o = off_k(b, k0 + k), n = turned_at_once(b, k0 + k, kc - k);
+        vf r[VW];
+        if (n == VW) {
+            v_load_turned(r, row, o, VW);
             UNROLL for (int i = 0; i < VW; i++) v_store(out + (k + i) * NR, r[i]);
             k += VW;
+        } else if (n) {
+            v_load_turned(r, row, o, VW / 2);
+            UNROLL for (int i = 0; i < VW / 2; i++) v_store(out + (k + i) * NR, r[i]);
+            k += VW / 2;
         } else {
             UNROLL for (int i = 0; i < VW; i++) out[k * NR + i] = row[i][o];
             k++;
@@ -62,12 +70,23 @@ static void half_by_loads(float *out, const gemm_side *b, int64_t at, int64_t k0
         v_store(out + k * NR, v_load(p + tk[k]));
 }
 
-static void half_by_quads(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
+static void half_by_halves(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
 {
     const float *lo = b->p + lane[0], *hi = b->p + lane[VW / 2];
     for (int64_t k = 0; k < kc; k++) {
         int64_t o = off_k(b, k0 + k);
         v_store(out + k * NR, v_load_halves(lo + o, hi + o));
+    }
+}
+
+static void half_by_quarters(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
+{
+    const float *p[4];
+    for (int i = 0; i < 4; i++)
+        p[i] = b->p + lane[i * VW / 4];
+    for (int64_t k = 0; k < kc; k++) {
+        int64_t o = off_k(b, k0 + k);
+        v_store(out + k * NR, v_load_quarters(p[0] + o, p[1] + o, p[2] + o, p[3] + o));
     }
 }
 
@@ -77,10 +96,11 @@ static void half_by_mask(float *out, const gemm_side *b, int64_t j, int64_t n, i
         v_store(out + k * NR, v_load_n(b->p + j + off_k(b, k0 + k), n));
 }
 
-static inline bool is_run(const int32_t *lane, int64_t n)
+/* Whether the lanes are runs of n contiguous ones. */
+static inline bool are_runs(const int32_t lane[VW], int64_t n)
 {
-    for (int64_t i = 1; i < n; i++)
-        if (lane[i] - lane[i - 1] != 1)
+    for (int64_t i = 1; i < VW; i++)
+        if (i % n && lane[i] - lane[i - 1] != 1)
             return false;
     return true;
 }
@@ -98,10 +118,12 @@ static void pack_half(float *out, const gemm_side *b, int64_t j, int64_t n, int6
     from.p += off_i(b, j);
     for (int64_t i = 0; i < VW; i++)
         lane[i] = (int32_t)(off_i(b, j + (i < n ? i : n - 1)) - off_i(b, j));
-    if (n == VW && is_run(lane, VW))
+    if (n == VW && are_runs(lane, VW))
         half_by_loads(out, &from, 0, k0, kc);
-    else if (n == VW && is_run(lane, VW / 2) && is_run(lane + VW / 2, VW / 2))
-        half_by_quads(out, &from, lane, k0, kc);
+    else if (n == VW && are_runs(lane, VW / 2))
+        half_by_halves(out, &from, lane, k0, kc);
+    else if (n == VW && VW > 4 && are_runs(lane, VW / 4))
+        half_by_quarters(out, &from, lane, k0, kc);
     else if (b->tk ? b->rising : b->sk == 1)
         half_by_transpose(out, &from, lane, k0, kc);
     else
@@ -136,13 +158,18 @@ void gemm_pack_a(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k
     }
     int64_t k = 0, next = a->ti ? 0 : m * a->si; /* to the next sliver, which is packed after this one */
     while (k < kc) {
-        int64_t o = off_k(a, k0 + k);
-        if (k + VW <= kc && run_of_vw(a, k0 + k)) {
-            vf r[VW];
+        int64_t o = off_k(a, k0 + k), n = turned_at_once(a, k0 + k, kc - k);
+        vf r[VW];
+        if (n)
             UNROLL for (int s = 0; s < MR; s++) __builtin_prefetch(row[s] + o + next);
-            v_load_turned(r, row, o);
+        if (n == VW) {
+            v_load_turned(r, row, o, VW);
             UNROLL for (int s = 0; s < VW; s++) v_store(out + (k + s) * MR, r[s]);
             k += VW;
+        } else if (n) {
+            v_load_turned(r, row, o, VW / 2);
+            UNROLL for (int s = 0; s < VW / 2; s++) v_store(out + (k + s) * MR, r[s]);
+            k += VW / 2;
         } else {
             UNROLL for (int s = 0; s < MR; s++) out[k * MR + s] = row[s][o];
             k++;

@@ -20,8 +20,25 @@ ALWAYS_INLINE void turn(float *dw, const float *sums, int64_t step, int64_t taps
     vf r[VW];
 
     UNROLL for (int i = 0; i < VW; i++) row[i] = sums + i * step;
-    v_load_turned(r, row, 0);
+    v_load_turned(r, row, 0, VW);
     UNROLL for (int i = 0; i < VW; i++) put(dw + i * taps, r[i], add);
+}
+
+/* At most VW taps of VW channels. */
+ALWAYS_INLINE void turn_few(float *dw, const float *sums, int64_t step, int64_t taps, bool add)
+{
+    const float *row[VW];
+    vf r[VW];
+
+    UNROLL for (int i = 0; i < VW; i++) row[i] = sums + (i < taps ? i : 0) * step;
+    v_load_turned(r, row, 0, VW);
+    UNROLL for (int i = 0; i < VW; i++)
+    {
+        float *to = dw + i * taps;
+        if (add)
+            r[i] += v_load_n(to, taps);
+        v_store_few(to, taps, r[i]);
+    }
 }
 
 /* VW channels. Nine taps are the usual number: there, `taps` and `add` are constants. */
@@ -29,6 +46,10 @@ ALWAYS_INLINE void give(float *dw, const float *sums, int64_t step, int64_t taps
 {
     int64_t t = 0;
 
+    if (VW / 2 < taps && taps < VW) {
+        turn_few(dw, sums, step, taps, add);
+        return;
+    }
     for (; t + VW <= taps; t += VW)
         turn(dw + t, sums + t * step, step, taps, add);
     for (; t < taps; t++)

@@ -9,7 +9,8 @@
  * widths give the same bits, as long as each function below gives the same lanes.
  *
  *   VW                        floats in a vector: 4, 8 or 16
- *   MR                        rows of a product's register tile, at most VW and MAX_MR; NR = 2 * VW columns
+ *   MR                        rows of a product's register tile, at most VW: 4, 6 or 12, a macro (gemm.c); NR = 2 * VW
+ *                             columns
  *   vf, vi, vd                VW floats; VW words (uint32_t); VW / 2 doubles. Operators + - * / (on vi also
  *                             ^ and >>) work lane by lane. Only v_fma fuses a product with a sum.
  *
@@ -25,9 +26,13 @@
  *   v_load_n v_store_n        the first n lanes, 0 <= n <= VW; no access past them; other lanes load as +0
  *   v_store_few               the same for n < VW or n = MR, by parts: masked stores are slow on some CPUs
  *   v_load_halves             VW / 2 floats from each of two places
+ *   v_load_quarters           VW / 4 floats from each of four places
+ *   v_load_pairs              p[at[0]], p[at[0] + 1], p[at[2]], p[at[2] + 1], ...
  *   v_load_even               p[0], p[2], ...: VW of them; memory past the last is not touched
- *   v_load_turned             out[k] = element at + k of each of VW rows, for k < VW
+ *   v_load_turned             out[k] = element at + k of each of VW rows, for k < n; n: VW, or VW / 2 if that is
+ *                             at least 4
  *   v_zip                     a0 b0 a1 b1 ...: the first VW of them, the last VW
+ *   v_split                   the even lanes, the odd lanes: VW / 2 each, the other lanes are arbitrary
  *   v_gather                  p[offset] for each lane of a vi
  *   v_first_lane v_hmax       lane 0; the largest lane
  *   vi_set vi_load vi_store
@@ -39,6 +44,8 @@
  *   v_of_halves               the other way, rounded
  *   vd_keep                   the first n lanes, +0 elsewhere; n may be negative
  *   vd_sum16                  the sum of 16 doubles in 32 / VW vectors, in the order of sums.h
+ *
+ *   level_below               fills the table whose rows this level replaces
  */
 #ifndef CO_KERNEL_SIMD_VEC_H
 #define CO_KERNEL_SIMD_VEC_H
@@ -64,9 +71,8 @@
 
 #include LEVEL_FILE(LEVEL(vec))
 
-enum { NR = 2 * VW, MAX_MR = 6 };
-_Static_assert(MR <= VW && (int)MR <= MAX_MR && 16 % VW == 0,
-               "tiles and sums need 16 to be a multiple of VW, and MR <= VW");
+enum { NR = 2 * VW };
+_Static_assert(MR <= VW && 16 % VW == 0, "tiles and sums need 16 to be a multiple of VW, and MR <= VW");
 
 typedef int32_t vi_signed __attribute__((vector_size(4 * VW)));
 

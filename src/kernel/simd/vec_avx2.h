@@ -4,7 +4,9 @@
 
 #include <immintrin.h>
 
-enum { VW = 8, MR = 6 };
+enum { VW = 8 };
+#define MR          6
+#define level_below kernels_ref_fill
 typedef __m256 vf;
 typedef __m256d vd;
 typedef uint32_t vi __attribute__((vector_size(32)));
@@ -164,6 +166,19 @@ ALWAYS_INLINE vf v_load_halves(const float *lo, const float *hi)
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(lo)), _mm_loadu_ps(hi), 1);
 }
 
+ALWAYS_INLINE vf v_load_quarters(const float *p0, const float *p1, const float *p2, const float *p3)
+{
+    __m128 lo = _mm_loadl_pi(_mm_setzero_ps(), (const __m64 *)(const void *)p0);
+    __m128 hi = _mm_loadl_pi(_mm_setzero_ps(), (const __m64 *)(const void *)p2);
+    lo = _mm_loadh_pi(lo, (const __m64 *)(const void *)p1);
+    hi = _mm_loadh_pi(hi, (const __m64 *)(const void *)p3);
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(lo), hi, 1);
+}
+ALWAYS_INLINE vf v_load_pairs(const float *p, const int32_t at[VW])
+{
+    return v_load_quarters(p + at[0], p + at[2], p + at[4], p + at[6]);
+}
+
 ALWAYS_INLINE vf v_load_even(const float *p)
 {
     /* 02 8A 46 CE */
@@ -175,6 +190,12 @@ ALWAYS_INLINE void v_zip(vf *lo, vf *hi, vf a, vf b)
 {
     vf l = _mm256_unpacklo_ps(a, b), h = _mm256_unpackhi_ps(a, b);
     *lo = _mm256_permute2f128_ps(l, h, 0x20), *hi = _mm256_permute2f128_ps(l, h, 0x31);
+}
+
+ALWAYS_INLINE void v_split(vf *even, vf *odd, vf x)
+{
+    *even = _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
+    *odd = _mm256_castps128_ps256(_mm256_extractf128_ps(*even, 1));
 }
 
 ALWAYS_INLINE float v_first_lane(vf x)
@@ -222,9 +243,9 @@ ALWAYS_INLINE double vd_sum16(const vd s[4])
     return _mm_cvtsd_f64(_mm_add_sd(h, _mm_unpackhi_pd(h, h)));
 }
 
-ALWAYS_INLINE void v_load_turned(vf out[VW], const float *const row[VW], int64_t at)
+ALWAYS_INLINE void v_load_turned(vf *out, const float *const row[VW], int64_t at, int n)
 {
-    UNROLL for (int h = 0; h < VW; h += 4)
+    UNROLL for (int h = 0; h < n; h += 4)
     {
         vf r0 = v_load_halves(row[0] + at + h, row[4] + at + h),
            r1 = v_load_halves(row[1] + at + h, row[5] + at + h);

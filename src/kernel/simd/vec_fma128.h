@@ -6,7 +6,9 @@
 
 #include <immintrin.h>
 
-enum { VW = 4, MR = 4 };
+enum { VW = 4 };
+#define MR          4
+#define level_below kernels_ref_fill
 typedef __m128 vf;
 typedef __m128d vd;
 typedef uint32_t vi __attribute__((vector_size(16)));
@@ -158,12 +160,21 @@ ALWAYS_INLINE vf v_load_halves(const float *lo, const float *hi)
     vf low = _mm_loadl_pi(v_zero(), (const __m64 *)(const void *)lo);
     return _mm_loadh_pi(low, (const __m64 *)(const void *)hi);
 }
+ALWAYS_INLINE vf v_load_quarters(const float *p0, const float *p1, const float *p2, const float *p3)
+{
+    return _mm_setr_ps(*p0, *p1, *p2, *p3);
+}
+ALWAYS_INLINE vf v_load_pairs(const float *p, const int32_t at[VW])
+{
+    return v_load_halves(p + at[0], p + at[2]);
+}
 ALWAYS_INLINE vf v_load_even(const float *p)
 {
     return _mm_shuffle_ps(v_load(p), v_load(p + VW - 1), 0xd8);
 }
-ALWAYS_INLINE void v_load_turned(vf out[VW], const float *const row[VW], int64_t at)
+ALWAYS_INLINE void v_load_turned(vf *out, const float *const row[VW], int64_t at, int n)
 {
+    (void)n;
     vf r0 = v_load(row[0] + at), r1 = v_load(row[1] + at), r2 = v_load(row[2] + at), r3 = v_load(row[3] + at);
     _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
     out[0] = r0, out[1] = r1, out[2] = r2, out[3] = r3;
@@ -172,6 +183,12 @@ ALWAYS_INLINE void v_load_turned(vf out[VW], const float *const row[VW], int64_t
 ALWAYS_INLINE void v_zip(vf *lo, vf *hi, vf a, vf b)
 {
     *lo = _mm_unpacklo_ps(a, b), *hi = _mm_unpackhi_ps(a, b);
+}
+
+ALWAYS_INLINE void v_split(vf *even, vf *odd, vf x)
+{
+    *even = _mm_shuffle_ps(x, x, 0xd8); /* 0 2 1 3 */
+    *odd = _mm_movehl_ps(*even, *even);
 }
 
 ALWAYS_INLINE float v_first_lane(vf x)

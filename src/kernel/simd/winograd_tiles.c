@@ -6,6 +6,8 @@
  */
 #include "kernel/simd/winograd_int.h"
 
+#include <string.h>
+
 void win_split(float *dst, const float *src, int64_t channels, const geom *g, const grid *t)
 {
     int64_t plane = t->ph * t->pw;
@@ -22,11 +24,22 @@ void win_split(float *dst, const float *src, int64_t channels, const geom *g, co
 
 /* --- lanes: VW tiles, one after the other, of a group of images ----------------------------------------- */
 
-typedef enum { LANES_RUN, LANES_HALVES, LANES_ANY } lanes_kind;
+/* Where the lanes lie: side by side, in runs of VW / 2, of VW / 4, of 2, or anywhere. */
+typedef enum { LANES_RUN, LANES_HALVES, LANES_QUARTERS, LANES_PAIRS, LANES_ANY } lanes_kind;
 typedef struct lanes {
     lanes_kind kind;
     int32_t at[VW]; /* of each tile, in the planes of the first channel of the group's first image */
 } lanes;
+
+/* Whether the first tile of each run of n and its last one are `apart`. Places rise with the tiles, so tiles that lie
+ * between them do, too. */
+static bool are_runs(const int32_t at[VW], int64_t n, int64_t apart)
+{
+    for (int64_t i = 0; i < VW; i += n)
+        if (at[i + n - 1] - at[i] != apart)
+            return false;
+    return true;
+}
 
 /* Of a plane with rows of pw and images `stride` apart; tiles from n on repeat the last one. */
 static lanes lanes_of(const grid *t, int64_t stride, int64_t first, int64_t n)
@@ -37,19 +50,26 @@ static lanes lanes_of(const grid *t, int64_t stride, int64_t first, int64_t n)
         int64_t tile = first + i < n ? first + i : n - 1, in_image = tile % (t->th * t->tw);
         l.at[i] = (int32_t)(tile / (t->th * t->tw) * stride + in_image / t->tw * t->pw + in_image % t->tw);
     }
-    if (l.at[VW - 1] - l.at[0] == VW - 1 && first + VW <= n)
-        l.kind = LANES_RUN;
-    else if (l.at[VW / 2 - 1] - l.at[0] == VW / 2 - 1 && l.at[VW - 1] - l.at[VW / 2] == VW / 2 - 1 &&
-             first + VW <= n)
-        l.kind = LANES_HALVES;
+    if (first + VW > n)
+        return l;
+    l.kind = are_runs(l.at, VW, VW - 1)           ? LANES_RUN
+             : are_runs(l.at, VW / 2, VW / 2 - 1) ? LANES_HALVES
+             : are_runs(l.at, VW / 4, VW / 4 - 1) ? LANES_QUARTERS
+             : are_runs(l.at, 2, 1)               ? LANES_PAIRS
+                                                  : LANES_ANY;
     return l;
 }
 
 ALWAYS_INLINE vf load_lanes(const float *p, const lanes *l, lanes_kind kind)
 {
-    return kind == LANES_RUN      ? v_load(p + l->at[0])
-           : kind == LANES_HALVES ? v_load_halves(p + l->at[0], p + l->at[VW / 2])
-                                  : v_gather(p, vi_load(l->at));
+    const int32_t *at = l->at;
+
+    return kind == LANES_RUN      ? v_load(p + at[0])
+           : kind == LANES_HALVES ? v_load_halves(p + at[0], p + at[VW / 2])
+           : kind == LANES_QUARTERS
+               ? v_load_quarters(p + at[0], p + at[VW / 4], p + at[VW / 2], p + at[3 * VW / 4])
+           : kind == LANES_PAIRS ? v_load_pairs(p, at)
+                                 : v_gather(p, vi_load(at));
 }
 
 /* --- transforms ----------------------------------------------------------------------------------------- */
@@ -118,6 +138,8 @@ typedef void tile_fn(float *out, int64_t step, const float *p, const grid *t, co
 #define TILE_FNS(name, tile, half)                                                                           \
     TILE_FN(name##_run, tile, LANES_RUN, half)                                                               \
     TILE_FN(name##_halves, tile, LANES_HALVES, half)                                                         \
+    TILE_FN(name##_quarters, tile, LANES_QUARTERS, half)                                                     \
+    TILE_FN(name##_pairs, tile, LANES_PAIRS, half)                                                           \
     TILE_FN(name##_any, tile, LANES_ANY, half)
 TILE_FNS(input, input_tile, WIN_WHOLE)
 TILE_FNS(input_upper, input_tile, WIN_UPPER)
@@ -130,9 +152,9 @@ static tile_fn *tile_for(const tiles *in, lanes_kind kind)
 {
 #define KINDS(name)                                                                                          \
     {                                                                                                        \
-        name##_run, name##_halves, name##_any                                                                \
+        name##_run, name##_halves, name##_quarters, name##_pairs, name##_any                                 \
     }
-    static tile_fn *const by_kind[2][3][3] = {{KINDS(dy), KINDS(dy_upper), KINDS(dy_lower)},
+    static tile_fn *const by_kind[2][3][5] = {{KINDS(dy), KINDS(dy_upper), KINDS(dy_lower)},
                                               {KINDS(input), KINDS(input_upper), KINDS(input_lower)}};
 #undef KINDS
 
@@ -165,7 +187,7 @@ static void turn_block(float *out, int64_t step, int64_t width, const tiles *in,
         vf r[VW];
         for (int64_t i = 0; i < VW; i++)
             row[i] = buf + xi * VW * VW + (i < n ? i : n - 1) * VW;
-        v_load_turned(r, row, 0);
+        v_load_turned(r, row, 0, VW);
         UNROLL for (int k = 0; k < VW; k++) v_store(out + xi * step + k * width, r[k]);
     }
 }
@@ -201,16 +223,10 @@ void win_dy_turned(float *z, int64_t step, int64_t slab, const tiles *in)
 /* Where the output of VW tiles goes in a plane of one channel: two rows of two pixels for each lane. */
 typedef struct place {
     int64_t h, w;
-    bool straight; /* the tiles are a run in one row of tiles, or two runs of VW / 2, and all their pixels exist */
+    int64_t run; /* all pixels exist, and so many tiles lie side by side: VW / 2, VW / 4 or 2; 0: none, or not all exist */
     int32_t at[VW]; /* each tile's first pixel */
     int64_t n;      /* lanes that exist */
 } place;
-
-/* Whether tiles i to i + VW / 2 - 1 are neighbours: first pixels rise with the tiles, and by 2 only there. */
-static bool are_neighbours(const int32_t *at, int64_t i)
-{
-    return at[i + VW / 2 - 1] - at[i] == VW - 2;
-}
 
 static place place_of(const geom *g, const grid *t, int64_t stride, int64_t first, int64_t n)
 {
@@ -221,23 +237,30 @@ static place place_of(const geom *g, const grid *t, int64_t stride, int64_t firs
         p.at[i] =
             (int32_t)(tile / (t->th * t->tw) * stride + 2 * (in_image / t->tw) * g->w + 2 * (in_image % t->tw));
     }
-    p.straight = p.n == VW && g->h % 2 == 0 && g->w % 2 == 0 && are_neighbours(p.at, 0) &&
-                 are_neighbours(p.at, VW / 2);
+    if (p.n == VW && g->h % 2 == 0 && g->w % 2 == 0)
+        for (int64_t run = VW / 2; run >= 2 && !p.run; run /= 2)
+            p.run = are_runs(p.at, run, 2 * run - 2) ? run : 0;
     return p;
 }
 
-static inline void store_tiles(float *y, const place *p, vf out[2][2], const grid *t, int64_t first)
+/* `run` is a constant where this is called. */
+ALWAYS_INLINE void store_runs(float *y, const place *p, vf out[2][2], int64_t run)
 {
-    if (p->straight) {
-        UNROLL for (int r = 0; r < 2; r++)
-        {
-            vf lo, hi;
-            v_zip(&lo, &hi, out[r][0], out[r][1]);
-            v_store(y + p->at[0] + r * p->w, lo);
-            v_store(y + p->at[VW / 2] + r * p->w, hi);
-        }
-        return;
+    float buf[2 * VW];
+
+    UNROLL for (int r = 0; r < 2; r++)
+    {
+        vf lo, hi;
+        v_zip(&lo, &hi, out[r][0], out[r][1]);
+        v_store(buf, lo);
+        v_store(buf + VW, hi);
+        UNROLL for (int64_t i = 0; i < VW; i += run)
+            memcpy(y + p->at[i] + r * p->w, buf + 2 * i, 2 * (size_t)run * sizeof *buf);
     }
+}
+
+static void store_pixels(float *y, const place *p, vf out[2][2], const grid *t, int64_t first)
+{
     float buf[4][VW];
     for (int i = 0; i < 4; i++)
         v_store(buf[i], out[i / 2][i % 2]);
@@ -248,6 +271,18 @@ static inline void store_tiles(float *y, const place *p, vf out[2][2], const gri
             if (row + k / 2 < p->h && col + k % 2 < p->w)
                 y[p->at[i] + k / 2 * p->w + k % 2] = buf[k][i];
     }
+}
+
+ALWAYS_INLINE void store_tiles(float *y, const place *p, vf out[2][2], const grid *t, int64_t first)
+{
+    if (p->run == VW / 2)
+        store_runs(y, p, out, VW / 2);
+    else if (p->run == VW / 4)
+        store_runs(y, p, out, VW / 4);
+    else if (p->run == 2)
+        store_runs(y, p, out, 2);
+    else
+        store_pixels(y, p, out, t, first);
 }
 
 /* At M A of VW tiles of one channel. */
