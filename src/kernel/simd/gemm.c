@@ -25,8 +25,9 @@ typedef struct tile {
     float *t;
     int64_t ldt;
     bool resume;
-    bool add;          /* the finished sums are added to what t holds */
-    const float *next; /* where the next tile will be added; NULL: nowhere */
+    bool add;            /* the finished sums are added to what t holds */
+    const float *next_t; /* where the next tile will be stored; NULL: not known */
+    const float *next_a; /* of `strided`: the next tile's rows of A, if their k are contiguous; NULL: not known */
     const float *bias_m, *bias_n;
 } tile;
 
@@ -63,42 +64,73 @@ ALWAYS_INLINE void row_end(const tile *g, int r, vf *s, int wide)
     }
 }
 
-/* m and `wide` are constants where this is called. */
-ALWAYS_INLINE void micro(const tile *g, int m, int wide, int64_t rs, int64_t cs, int64_t ldb)
+/* n steps of all rows. m and `wide` are constants where this is called. */
+ALWAYS_INLINE void steps(vf s[MR][WIDE], const float *a, const float *b, int64_t n, int m, int wide,
+                         int64_t rs, int64_t cs, int64_t ldb)
 {
-    vf s[MR][WIDE];
-    const float *a = g->a, *b = g->b;
-
-    UNROLL for (int r = 0; r < m; r++) row_start(s[r], g->t + r * g->ldt, wide, g->resume);
-    if (g->next)
-        UNROLL for (int r = 0; r < m; r++) __builtin_prefetch(g->next + r * g->ldt, 1);
-    for (int64_t k = g->k; k > 0; k--) {
+    for (; n > 0; n--) {
         vf b0 = v_load(b), b1 = wide == WIDE ? v_load(b + VW) : b0;
         UNROLL for (int r = 0; r < m; r++) row_step(s[r], a[r * rs], b0, b1, wide);
         a += cs;
         b += ldb;
     }
+}
+
+ALWAYS_INLINE void tile_start(vf s[MR][WIDE], const tile *g, int m, int wide)
+{
+    UNROLL for (int r = 0; r < m; r++) row_start(s[r], g->t + r * g->ldt, wide, g->resume);
+    if (!g->next_t)
+        return;
+    UNROLL for (int r = 0; r < m; r++) UNROLL for (int at = 0; at < wide * VW; at += LINE)
+    {
+        __builtin_prefetch(g->next_t + r * g->ldt + at, 1);
+    }
+}
+
+ALWAYS_INLINE void packed_tile(const tile *g, int m, int wide)
+{
+    vf s[MR][WIDE];
+
+    tile_start(s, g, m, wide);
+    steps(s, g->a, g->b, g->k, m, wide, 1, MR, NR);
+    UNROLL for (int r = 0; r < m; r++) row_end(g, r, s[r], wide);
+}
+
+/* Rows of A that are read in place often come from memory: while a line of each is used, those of the next tile are asked
+ * for. */
+ALWAYS_INLINE void strided_tile(const tile *g, int m, int wide)
+{
+    vf s[MR][WIDE];
+    const float *a = g->a, *b = g->b;
+    int64_t k = 0;
+
+    tile_start(s, g, m, wide);
+    for (; g->next_a && k + LINE <= g->k; k += LINE) {
+        UNROLL for (int r = 0; r < m; r++) __builtin_prefetch(g->next_a + r * g->rs + k, 0);
+        steps(s, a + k, b + k * g->ldb, LINE, m, wide, g->rs, 1, g->ldb);
+    }
+    steps(s, a + k * g->cs, b + k * g->ldb, g->k - k, m, wide, g->rs, g->cs, g->ldb);
     UNROLL for (int r = 0; r < m; r++) row_end(g, r, s[r], wide);
 }
 
 ALWAYS_INLINE void packed(const tile *g, int m)
 {
-    micro(g, m, WIDE, 1, MR, NR);
+    packed_tile(g, m, WIDE);
 }
 
 ALWAYS_INLINE void packed_narrow(const tile *g, int m)
 {
-    micro(g, m, NARROW, 1, MR, NR);
+    packed_tile(g, m, NARROW);
 }
 
 ALWAYS_INLINE void strided(const tile *g, int m)
 {
-    micro(g, m, WIDE, g->rs, g->cs, g->ldb);
+    strided_tile(g, m, WIDE);
 }
 
 ALWAYS_INLINE void strided_narrow(const tile *g, int m)
 {
-    micro(g, m, NARROW, g->rs, g->cs, g->ldb);
+    strided_tile(g, m, NARROW);
 }
 
 /* Step k of the chain takes row ta[k] / MR of A, and row k of B or, if `both`, row tb[k] / NR. All arguments but g are
@@ -239,7 +271,8 @@ static micro_fn *micro_of(bool packed, int64_t n)
     return n > VW ? micro_strided : micro_strided_narrow;
 }
 
-static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int64_t n, bool packed)
+/* `more`: another tile follows below this one. */
+static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int64_t n, bool packed, bool more)
 {
     float buf[MR * NR];
     int64_t at = off_c(g, j);
@@ -247,7 +280,7 @@ static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int
     t->t = straight ? g->c + i * g->cm + at : buf;
     t->ldt = straight ? g->cm : NR;
     t->add = straight && g->add;
-    t->next = t->add ? t->t + m * g->cm : NULL;
+    t->next_t = straight && more ? t->t + m * g->cm : NULL;
     if (!straight && t->resume)
         tile_in(g, i, m, j, n, buf);
     micro_of(packed, n)(t, m);
@@ -256,6 +289,9 @@ static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int
     else if (!straight)
         tile_out(g, i, m, j, n, buf);
 }
+
+/* Rows of B that lie so far apart share few sets of a cache, and each has a page of its own. */
+enum { FAR_ROWS = 256 };
 
 typedef struct plan {
     bool pack_a, pack_b;
@@ -271,9 +307,28 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Columns that are contiguous: row by row, as they lie in memory. */
+static void pack_rows(float *out, const gemm *g, int64_t jc, int64_t nc, int64_t pc, int64_t kc)
+{
+    const float *row = g->b.p + jc + pc * g->b.sk;
+
+    for (int64_t k = 0; k < kc; k++, row += g->b.sk)
+        for (int64_t j = 0; j < nc; j += NR) {
+            float *to = out + j * kc + k * NR;
+            v_store(to, v_load(row + j));
+            v_store(to + VW, v_load(row + j + VW));
+        }
+}
+
 static void pack_panel(const gemm *g, const plan *p, int64_t jc, int64_t nc, int64_t pc, int64_t kc)
 {
-    for (int64_t j = 0; j < nc; j += NR)
+    int64_t j = 0;
+
+    if (p->pack_b && g->b.si == 1 && !g->b.ti && !g->b.tk) {
+        j = nc / NR * NR;
+        pack_rows(p->b, g, jc, j, pc, kc);
+    }
+    for (; j < nc; j += NR)
         if (p->pack_b || nc - j < NR) /* a narrow last sliver is packed: its loads would run past the row */
             gemm_pack_b(p->b + j * kc, &g->b, jc + j, least(NR, nc - j), pc, kc);
 }
@@ -312,8 +367,9 @@ static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64
             t.a = p->pack_a ? p->a + s * MR * kc : g->a.p + i * g->a.si + pc * g->a.sk;
             t.rs = p->pack_a ? 1 : g->a.si;
             t.cs = p->pack_a ? MR : g->a.sk;
+            t.next_a = !p->pack_a && g->a.sk == 1 && i + m < g->m ? t.a + m * g->a.si : NULL;
             t.bias_m = last && g->bias_m ? g->bias_m + i : NULL;
-            do_tile(g, &t, i, m, jc + j, n, p->pack_a && b_packed);
+            do_tile(g, &t, i, m, jc + j, n, p->pack_a && b_packed, s + 1 < d.n);
             i += m;
         }
     }
@@ -328,7 +384,7 @@ static void run(const gemm *g, float *scratch)
     int64_t kc_max = least(g->k, round_up((g->k + blocks - 1) / blocks, VW));
     plan p = {
         .pack_a = a_table || g->n > 4 * NR,
-        .pack_b = b_table || g->b.si != 1 || g->m > 4 * MR,
+        .pack_b = b_table || g->b.si != 1 || g->m > (g->b.sk < FAR_ROWS ? 4 * MR : MR),
         .b = scratch,
         .a = scratch + kc_max * least(round_up(g->n, NR), GEMM_NC),
     };
