@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/lanes.h"
 
 co_cut co_cut_make(uint32_t n, uint32_t full, int slices, bool batch_stats)
 {
@@ -217,10 +218,25 @@ bool co_tree_root(const co_tree *tree, int *slot, int *i)
     return co_tree_holds(tree, __builtin_ctz((unsigned)tree->slices), 0, slot, i);
 }
 
-void co_leaf_add(float *dst, const float *a, const float *b, size_t n)
+static inline CO_INLINE void add(float *dst, const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         dst[i] = a[i] + b[i];
+}
+
+static void add_any(float *dst, const float *a, const float *b, size_t n)
+{
+    add(dst, a, b, n);
+}
+
+static CO_AVX2 void add_avx2(float *dst, const float *a, const float *b, size_t n)
+{
+    add(dst, a, b, n);
+}
+
+void co_leaf_add(float *dst, const float *a, const float *b, size_t n)
+{
+    (co_has_avx2() ? add_avx2 : add_any)(dst, a, b, n);
 }
 
 struct summing {

@@ -15,6 +15,7 @@
 
 #include <math.h>
 
+#include "base/lanes.h"
 #include "base/maths.h"
 
 static const co_option adam_options[] = {
@@ -50,26 +51,51 @@ double adam_beta1(const struct adam_cfg *c, const co_apply *a)
 
 /* coupled: the factor of the weight that is added to the gradient; kept: the factor that the weight is
  * multiplied by. Only one of the two has an effect. */
-static void step(const struct adam_cfg *c, const co_apply *a, float coupled, float kept)
+struct scalars {
+    float scale, eps, coupled, kept, add1, keep2, add2, size, root;
+};
+
+static inline CO_INLINE void update(const co_apply *a, struct scalars s)
 {
     float *restrict w = a->w;       /* [n] */
     float *restrict m = a->m[0];    /* [n] */
     float *restrict v = a->m[1];    /* [n] */
     const float *restrict g = a->g; /* [n] */
-    float scale = a->scale, eps = (float)c->eps;
-    double beta1 = adam_beta1(c, a);
-    float add1 = (float)(1 - beta1), keep2 = (float)c->beta2, add2 = (float)(1 - c->beta2);
-    float size = (float)(a->lr / (1 - co_pow(beta1, (double)a->t)));
-    float root = (float)sqrt(1 - co_pow(c->beta2, (double)a->t));
 
-    for (size_t i = 0; i < a->n; i++) {
-        float d = g[i] * scale + coupled * w[i];
-        float mean = m[i] + add1 * (d - m[i]);
-        float square = keep2 * v[i] + (add2 * d) * d;
+    for (size_t i = 0, n = a->n; i < n; i++) {
+        float d = g[i] * s.scale + s.coupled * w[i];
+        float mean = m[i] + s.add1 * (d - m[i]);
+        float square = s.keep2 * v[i] + (s.add2 * d) * d;
         m[i] = mean;
         v[i] = square;
-        w[i] = w[i] * kept - (size * mean) / (sqrtf(square) / root + eps);
+        w[i] = w[i] * s.kept - (s.size * mean) / (sqrtf(square) / s.root + s.eps);
     }
+}
+
+static void update_any(const co_apply *a, struct scalars s)
+{
+    update(a, s);
+}
+
+static CO_AVX2 void update_avx2(const co_apply *a, struct scalars s)
+{
+    update(a, s);
+}
+
+static void step(const struct adam_cfg *c, const co_apply *a, float coupled, float kept)
+{
+    double beta1 = adam_beta1(c, a);
+    struct scalars s = {.scale = a->scale,
+                        .eps = (float)c->eps,
+                        .coupled = coupled,
+                        .kept = kept,
+                        .add1 = (float)(1 - beta1),
+                        .keep2 = (float)c->beta2,
+                        .add2 = (float)(1 - c->beta2),
+                        .size = (float)(a->lr / (1 - co_pow(beta1, (double)a->t))),
+                        .root = (float)sqrt(1 - co_pow(c->beta2, (double)a->t))};
+
+    (co_has_avx2() ? update_avx2 : update_any)(a, s);
 }
 
 static void adam_apply(const void *cfg, const co_apply *a)

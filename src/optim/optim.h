@@ -111,4 +111,12 @@ double co_clip_factor(double norm, double max_norm);
  * becomes false if any element is not finite; it is never set to true. */
 double co_sum_squares(const float *x, size_t n, bool *finite);
 
+/* The same sum of elements that come in several pieces: zero at first; every piece but the last has a multiple of 8
+ * elements. */
+typedef struct co_squares {
+    double lane[8];
+} co_squares;
+void co_squares_add(co_squares *squares, const float *x, size_t n);
+double co_squares_total(const co_squares *squares, bool *finite);
+
 #endif

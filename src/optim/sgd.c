@@ -10,6 +10,8 @@
  */
 #include "optim/optim_int.h"
 
+#include "base/lanes.h"
+
 struct sgd_cfg {
     double lr, momentum, dampening, weight_decay;
     bool nesterov;
@@ -55,48 +57,66 @@ static double lr(const void *cfg)
     return ((const struct sgd_cfg *)cfg)->lr;
 }
 
-static void plain(float *restrict w, const float *restrict g, size_t n, float scale, float step, float decay)
+/* The buffer b becomes keep * b + add * d, and the step direction is ahead * d + along * b. */
+struct scalars {
+    float scale, step, decay, keep, add, ahead, along;
+    bool buffer;
+};
+
+static inline CO_INLINE void plain(float *restrict w, const float *restrict g, size_t n, struct scalars s)
 {
     for (size_t i = 0; i < n; i++) {
-        float d = g[i] * scale + decay * w[i];
-        w[i] = w[i] - step * d;
+        float d = g[i] * s.scale + s.decay * w[i];
+        w[i] = w[i] - s.step * d;
     }
 }
 
-/* The buffer b becomes keep * b + add * d, and the step direction is ahead * d + along * b. */
-struct momentum {
-    float keep, add, ahead, along;
-};
-
-static void with_momentum(float *restrict w, float *restrict b, const float *restrict g, size_t n,
-                          float scale, float step, float decay, const struct momentum *m)
+static inline CO_INLINE void with_buffer(float *restrict w, float *restrict b, const float *restrict g,
+                                         size_t n, struct scalars s)
 {
-    float keep = m->keep, add = m->add, ahead = m->ahead, along = m->along;
-
     for (size_t i = 0; i < n; i++) {
-        float d = g[i] * scale + decay * w[i];
-        float next = keep * b[i] + add * d;
+        float d = g[i] * s.scale + s.decay * w[i];
+        float next = s.keep * b[i] + s.add * d;
         b[i] = next;
-        w[i] = w[i] - step * (ahead * d + along * next);
+        w[i] = w[i] - s.step * (s.ahead * d + s.along * next);
     }
+}
+
+static inline CO_INLINE void update(const co_apply *a, const struct scalars *s)
+{
+    for (size_t i = 0, n = part_length(a), parts = parts_of_update(a); i < parts; i++) {
+        size_t at = part_start(a, i);
+        if (s->buffer)
+            with_buffer(a->w + at, a->m[0] + at, a->g + i * n, n, *s);
+        else
+            plain(a->w + at, a->g + i * n, n, *s);
+    }
+}
+
+static void update_any(const co_apply *a, const struct scalars *s)
+{
+    update(a, s);
+}
+
+static CO_AVX2 void update_avx2(const co_apply *a, const struct scalars *s)
+{
+    update(a, s);
 }
 
 static void apply(const void *cfg, const co_apply *a)
 {
     const struct sgd_cfg *c = cfg;
-    float step = (float)a->lr;
-    float decay = a->no_decay ? 0.0f : (float)c->weight_decay;
     float momentum = (float)(a->momentum > 0 ? a->momentum : c->momentum);
-    struct momentum m = {momentum, a->t == 1 ? 1.0f : (float)(1 - c->dampening), c->nesterov ? 1.0f : 0.0f,
-                         c->nesterov ? momentum : 1.0f};
+    struct scalars s = {.scale = a->scale,
+                        .step = (float)a->lr,
+                        .decay = a->no_decay ? 0.0f : (float)c->weight_decay,
+                        .keep = momentum,
+                        .add = a->t == 1 ? 1.0f : (float)(1 - c->dampening),
+                        .ahead = c->nesterov ? 1.0f : 0.0f,
+                        .along = c->nesterov ? momentum : 1.0f,
+                        .buffer = c->momentum != 0}; /* without one a schedule's momentum has no effect */
 
-    for (size_t i = 0, n = part_length(a); i < parts_of_update(a); i++) {
-        size_t at = part_start(a, i);
-        if (c->momentum == 0) /* without a buffer a schedule's momentum has no effect */
-            plain(a->w + at, a->g + i * n, n, a->scale, step, decay);
-        else
-            with_momentum(a->w + at, a->m[0] + at, a->g + i * n, n, a->scale, step, decay, &m);
-    }
+    (co_has_avx2() ? update_avx2 : update_any)(a, &s);
 }
 
 const co_optim_def sgd_def = {
