@@ -135,7 +135,7 @@ static void update_share(void *ctx, int ith, int nth)
             continue;
         const param_rule *how = &plan->recipe.rule[i];
         co_apply given = {.w = rank->regions->state + from,
-                          .g = sum_of_chunk(rank, decided->step, from, to),
+                          .g = sum_of(rank, decided->step, ith, from, to),
                           .n = to - from,
                           .scale = decided->scale,
                           .lr = decided->lr * how->rate,

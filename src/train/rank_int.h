@@ -105,9 +105,9 @@ void say_translated(struct rank *rank, co_split split);        /* for the superv
 float *part_of(const struct rank *rank, int part);
 void clip(const struct rank *rank, co_apply *given, float scale, size_t at);
 
-/* sum.c: elements [lo, hi) of this step's sum, all of one chunk. They may lie in this slot's scratch
- * memory, until the next call for these elements; threads may call it for different ones at the same time. */
-const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi);
+/* sum.c: elements [lo, hi) of this step's sum; at most as many as a chunk has. They may lie in scratch memory of thread
+ * `ith` of this rank, until that thread's next call. */
+const float *sum_of(struct rank *rank, int64_t step, int ith, size_t lo, size_t hi);
 
 /* gate.c: turns and wishes */
 co_who turn_of(const struct rank *rank); /* who, for marks by turn */

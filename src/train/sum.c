@@ -27,21 +27,19 @@ static const float *given_piece(void *ctx, int level, int index, size_t lo)
     return co_exchange_piece(&rank->deal, &rank->plan->cut[rank->cut], &rank->regions->wire, level, index, lo);
 }
 
-/* Elements [lo, hi) of a node of this step's tree; all in one chunk. Threads may add up different parts of a chunk at
- * the same time, or different chunks whose numbers differ modulo the number of threads: each has its own place in
- * scratch. */
-static const float *node(struct rank *rank, int level, int index, size_t lo, size_t hi)
+/* Elements [lo, hi) of a node of this step's tree; at most as many as a chunk has. Thread `ith` of the rank has its own
+ * place in scratch. */
+static const float *node(struct rank *rank, int ith, int level, int index, size_t lo, size_t hi)
 {
     const co_plan *plan = rank->plan;
     const co_sources from = {buffer_of, plan->hosts > 1 ? given_piece : NULL, rank};
     size_t levels = (size_t)__builtin_ctz((unsigned)plan->slices) + 1;
 
     return co_tree_node(&rank->tree[rank->cut], level, index, lo, hi, &from,
-                        rank->regions->scratch[rank->who.slot] +
-                            levels * (lo % (plan->chunk * (size_t)plan->threads)));
+                        rank->regions->scratch[rank->who.slot] + (size_t)ith * levels * plan->chunk);
 }
 
-const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
+const float *sum_of(struct rank *rank, int64_t step, int ith, size_t lo, size_t hi)
 {
     int cut = cut_of_step(rank->plan, step);
 
@@ -49,14 +47,27 @@ const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
         rank->cut = cut;
     if (rank->plan->hosts > 1)
         return rank->regions->sum + lo;
-    return node(rank, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, hi);
+    return node(rank, ith, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, hi);
 }
 
-/* Elements [lo, hi) of the sum, which begin at `sum`. Only trained parameters count for the norm; running
- * statistics must be finite too. */
-static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size_t hi)
+/* The squares of elements [from, to) of the sum. They are added up a piece at a time, which is measured while it is in
+ * the first cache. */
+static double squares_of(struct rank *rank, int64_t step, int ith, size_t from, size_t to, bool *finite)
 {
-    const co_layout *layout = plan->layout;
+    enum { PIECE = 2048 };
+    co_squares squares = {0};
+
+    for (size_t at = from, n; at < to; at += n) {
+        n = to - at < PIECE ? to - at : PIECE;
+        co_squares_add(&squares, sum_of(rank, step, ith, at, at + n), n);
+    }
+    return co_squares_total(&squares, finite);
+}
+
+/* Elements [lo, hi) of the sum. Only trained parameters count for the norm; running statistics must be finite too. */
+static chunk_stat measure(struct rank *rank, int64_t step, int ith, size_t lo, size_t hi)
+{
+    const co_layout *layout = rank->plan->layout;
     double squares = 0;
     bool finite = true;
 
@@ -64,9 +75,9 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
         const co_entry *entry = &layout->entry[i];
         size_t from = entry->offset > lo ? entry->offset : lo;
         size_t to = entry->offset + entry->count < hi ? entry->offset + entry->count : hi;
-        if (from >= to || entry->kind == CO_KIND_COUNTER || plan->recipe.rule[i].frozen)
+        if (from >= to || entry->kind == CO_KIND_COUNTER || rank->plan->recipe.rule[i].frozen)
             continue;
-        double s = co_sum_squares(sum + (from - lo), to - from, &finite);
+        double s = squares_of(rank, step, ith, from, to, &finite);
         if (entry->kind == CO_KIND_PARAM)
             squares += s;
     }
@@ -74,14 +85,14 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
 }
 
 /* Adds up an own chunk. Only final bytes are written to the sum. */
-static void combine(struct rank *rank, size_t lo, size_t n)
+static void combine(struct rank *rank, int ith, size_t lo, size_t n)
 {
-    const float *sum = node(rank, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, lo + n);
+    const float *sum = node(rank, ith, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, lo + n);
 
     memcpy(rank->regions->sum + lo, sum, n * sizeof *sum);
 }
 
-static void sum_chunk(struct rank *rank, int64_t step, size_t c)
+static void sum_chunk(struct rank *rank, int64_t step, int ith, size_t c)
 {
     const co_plan *plan = rank->plan;
     const co_deal *deal = &rank->deal;
@@ -93,11 +104,10 @@ static void sum_chunk(struct rank *rank, int64_t step, size_t c)
     }
     n = chunk_span(plan, c, &lo);
     if (plan->hosts > 1 && !(rank->pc & PC_READY) && co_deal_owner(deal, c, plan->chunks) == deal->me)
-        combine(rank, lo, n);
-    const float *sum = sum_of_chunk(rank, step, lo, lo + n);
-    rank->regions->norm[step & 1][c] = measure(plan, sum, lo, lo + n);
+        combine(rank, ith, lo, n);
+    rank->regions->norm[step & 1][c] = measure(rank, step, ith, lo, lo + n);
     if (gradients_due(plan, step))
-        gradients_count(plan, rank->regions->gradients, sum, c, lo, lo + n);
+        gradients_count(plan, rank->regions->gradients, sum_of(rank, step, ith, lo, lo + n), c, lo, lo + n);
 }
 
 /* The chunks of the dense part, then the lists of rows. */
@@ -117,7 +127,7 @@ static void make_pieces(struct rank *rank, size_t c)
 
     for (int i = 0; i < n_pieces; i++)
         memcpy(wire->outbox + (size_t)i * wire->count + lo,
-               node(rank, list[i].level, list[i].index, lo, lo + n), n * sizeof(float));
+               node(rank, 0, list[i].level, list[i].index, lo, lo + n), n * sizeof(float));
 }
 
 /* Whether all slots of this host have their sums of chunk c. A slot whose rank dies computes them again: *who, the
@@ -226,7 +236,7 @@ static void sum_share(void *ctx, int ith, int nth)
     const struct batch *batch = ctx;
 
     (void)nth;
-    sum_chunk(batch->rank, batch->step, batch->chunk[ith]);
+    sum_chunk(batch->rank, batch->step, ith, batch->chunk[ith]);
 }
 
 static void finish_batch(struct batch *batch)
@@ -243,15 +253,6 @@ static void finish_batch(struct batch *batch)
     batch->n = 0;
 }
 
-/* Has it a place in scratch beside the others? */
-static bool fits_batch(const struct batch *batch, size_t c, size_t threads)
-{
-    for (int i = 0; i < batch->n; i++)
-        if (batch->chunk[i] % threads == c % threads)
-            return false;
-    return true;
-}
-
 /* On one host, where every chunk can be summed at any time. Each chunk is measured by one thread, as always. */
 static void sum_by_team(struct rank *rank, int64_t step)
 {
@@ -265,8 +266,6 @@ static void sum_by_team(struct rank *rank, int64_t step)
             continue;
         rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
         fault_point(rank, CO_FAULT_SUM);
-        if (!fits_batch(&batch, c, (size_t)rank->plan->threads))
-            finish_batch(&batch);
         batch.chunk[batch.n++] = c;
         if (c >= rank->plan->chunks || batch.n == co_team_size(rank->team))
             finish_batch(&batch);
@@ -294,7 +293,7 @@ static void sum_what_is_here(struct rank *rank, int64_t step)
         }
         rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
         fault_point(rank, CO_FAULT_SUM);
-        sum_chunk(rank, step, c);
+        sum_chunk(rank, step, 0, c);
         fault_point(rank, CO_FAULT_NONE);
         if (may_sum(rank, c, &now) && now == who)
             co_claim_finish(&rank->regions->sum_claim[c], turn_of(rank));
