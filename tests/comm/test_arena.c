@@ -41,6 +41,37 @@ TEST(regions_are_aligned_apart_and_zero)
     co_arena_close(&a);
 }
 
+/* Large pages cover neighbours together, never a byte of a late region. */
+TEST(regions_of_several_mib_are_zero_and_late_ones_take_no_memory_yet)
+{
+    enum { MIB = 1 << 20 };
+    static const struct {
+        size_t bytes;
+        bool late;
+    } plan[] = {{3 * MIB + 5, false}, {100, false}, {5 * MIB, true},
+                {7 * MIB, false},     {4096, true}, {MIB, false}};
+    static co_arena a;
+    size_t at[CO_COUNT(plan)], now = 0;
+
+    for (size_t i = 0; i < CO_COUNT(plan); i++) {
+        at[i] = (plan[i].late ? co_arena_reserve_late : co_arena_reserve)(&a, "x", plan[i].bytes);
+        now += plan[i].late ? 0 : (plan[i].bytes + 4095) / 4096 * 4096;
+    }
+    CHECK_OK(co_arena_open(&a));
+    CHECK(co_arena_used(&a) == now, "%zu bytes take memory, not %zu", co_arena_used(&a), now);
+    for (size_t i = 0; i < CO_COUNT(plan); i++) {
+        char *p = co_arena_at(&a, at[i]);
+        for (size_t k = 0; k < plan[i].bytes; k += 61)
+            CHECK(p[k] == 0, "region %zu byte %zu", i, k);
+        memset(p, (int)i + 1, plan[i].bytes);
+    }
+    for (size_t i = 0; i < CO_COUNT(plan); i++) {
+        const char *p = co_arena_at(&a, at[i]);
+        CHECK(p[0] == (char)(i + 1) && p[plan[i].bytes - 1] == (char)(i + 1), "region %zu", i);
+    }
+    co_arena_close(&a);
+}
+
 TEST(what_a_dead_child_wrote_stays)
 {
     static co_arena a;

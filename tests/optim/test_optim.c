@@ -336,6 +336,15 @@ TEST(a_sum_of_squares_runs_in_eight_lanes)
         double want = ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
         double got = co_sum_squares(x, lengths[k], &finite);
         CHECK(got == want && finite, "n=%zu: %.17g, not %.17g", lengths[k], got, want);
+        for (size_t piece = 8; piece <= 24; piece += 8) {
+            co_squares squares = {0};
+            for (size_t at = 0, n; at < lengths[k]; at += n) {
+                n = lengths[k] - at < piece ? lengths[k] - at : piece;
+                co_squares_add(&squares, x + at, n);
+            }
+            got = co_squares_total(&squares, &finite);
+            CHECK(got == want && finite, "n=%zu by %zu: %.17g, not %.17g", lengths[k], piece, got, want);
+        }
     }
 }
 
