@@ -260,16 +260,34 @@ static struct arg *bind_args(struct compile *c, co_node **n, int count)
     for (int i = 0; a && i < count; i++) {
         const struct value *v = value_of(c, n[i]);
         struct place twin = {BASE_WORK, v->twin < 0 ? 0 : c->e->buffer[v->twin].offset};
-        a[i] = (struct arg){planned(c, v->at), twin, n[i]->dtype, n[i]->shape, n[i]->ragged};
+        a[i] = (struct arg){planned(c, v->at), twin, n[i]->ragged, {NULL, n[i]->dtype, n[i]->shape}};
     }
     return a;
 }
 
+/* The operators that read rows of tables: which inputs are table and indices. */
+static const struct {
+    co_op op;
+    int table, idx;
+} readers[] = {{CO_OP_EMBEDDING, 0, 1}};
+enum { MOST_LOOKUPS = 4 }; /* of one operator */
+
 /* Whatever the size of the table, so that a step has the same instructions for all sizes. */
-static bool looks_up(co_op id, const struct call *call)
+static void add_lookups(struct compile *c, const struct call *call)
 {
-    return id == CO_OP_EMBEDDING && call->in[0].at.base == BASE_STATE && call->in[1].at.base == BASE_INPUT &&
-           !call->in[1].ragged;
+    co_exec *e = c->e;
+
+    for (size_t i = 0; i < CO_COUNT(readers); i++) {
+        if (readers[i].op != call->op)
+            continue;
+        const struct arg *table = &call->in[readers[i].table], *idx = &call->in[readers[i].idx];
+        const co_shape *shape = &table->plain.shape;
+        if (table->at.base != BASE_STATE || idx->at.base != BASE_INPUT || idx->ragged)
+            continue;
+        e->lookup[e->n_lookup++] = (struct lookup){
+            table->at.offset, idx->at.offset, co_shape_count(&idx->plain.shape), shape->d[0],
+            (size_t)(co_shape_count(shape) / shape->d[0]) * sizeof(float)};
+    }
 }
 
 /* May the kernel of call i add its gradient to the leaf by itself? */
@@ -311,8 +329,7 @@ static co_err bind_calls(struct compile *c)
         call->out = bind_args(c, op->out, op->n_out);
         if (!call->in || !call->out)
             return CO_ENOMEM;
-        call->looks_up = looks_up(op->id, call);
-        e->looks_up |= call->looks_up;
+        add_lookups(c, call);
         call->may_add = may_add(c, i);
         call->settled = settled_after(c, i);
         call->scratch = c->scratch[i] < 0 ? 0 : e->buffer[c->scratch[i]].offset;
@@ -399,12 +416,13 @@ static co_err make_room(struct compile *c)
     c->live = co_array(ops, sizeof(struct op *));
     c->scratch = co_array(ops, sizeof *c->scratch);
     c->e->call = co_pool_alloc(pool, ops * sizeof *c->e->call + 1);
+    c->e->lookup = co_pool_alloc(pool, ops * MOST_LOOKUPS * sizeof *c->e->lookup + 1);
     c->e->buffer = co_pool_alloc(pool, (nodes + ops) * sizeof *c->e->buffer + 1);
     c->e->input = co_pool_alloc(pool, nodes * sizeof *c->e->input + 1);
     c->e->put = co_pool_alloc(pool, moves * sizeof *c->e->put);
     c->e->get = co_pool_alloc(pool, moves * sizeof *c->e->get);
     bool ok =
-        c->v && c->live && c->scratch && c->e->call && c->e->buffer && c->e->input && c->e->put && c->e->get;
+        c->v && c->live && c->scratch && c->e->call && c->e->lookup && c->e->buffer && c->e->input && c->e->put && c->e->get;
     return ok ? CO_OK : CO_ENOMEM;
 }
 

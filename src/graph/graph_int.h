@@ -172,9 +172,8 @@ struct place {
 
 struct arg {
     struct place at, twin; /* twin: in the workspace, instead of a place in a leaf that is added to */
-    co_dtype dtype;
-    co_shape shape;
-    int ragged; /* dimension 0 is as long as the run says */
+    int ragged;            /* dimension 0 is as long as the run says */
+    co_arg plain;          /* dtype and shape, as a kernel gets them; a run adds the address */
 };
 
 struct call {
@@ -184,11 +183,18 @@ struct call {
     struct arg *in, *out;
     size_t scratch; /* offset in the workspace */
     int threads;    /* the most that compute it: scratch is planned for them */
-    bool looks_up;  /* rows of a table of the state, by indices of the input */
     int settled;  /* the last call that uses what this one writes to the leaf; -1: it writes nothing there */
     bool may_add; /* a run that adds to the leaf may let the kernel add: nothing reads the twin */
     co_op op;
     const char *name;
+};
+
+/* Rows of a table of the state, by indices of the input. */
+struct lookup {
+    size_t table; /* bytes from the start of the state */
+    size_t idx;   /* bytes from the start of the input: I32 [n] */
+    int64_t n, rows;
+    size_t row_bytes;
 };
 
 struct move {
@@ -213,7 +219,8 @@ struct co_exec {
     co_layout layout;
     size_t *rows; /* [layout.lists] the most rows of each */
     struct call *call;
-    bool looks_up;          /* a call does */
+    struct lookup *lookup;
+    int n_lookup;
     struct move *put, *get; /* before the first call, after the last */
     int n_put, n_get;
     struct input *input;

@@ -69,7 +69,7 @@ static void *address(void *const base[BASE_COUNT], struct place at)
 /* As long as this run's rows. */
 static co_shape shape_of(const struct arg *arg, const co_bases *how)
 {
-    co_shape shape = arg->shape;
+    co_shape shape = arg->plain.shape;
 
     if (arg->ragged) {
         int64_t rows = how->ragged[arg->ragged];
@@ -84,8 +84,10 @@ static void resolve(co_arg *to, const struct arg *from, int n, void *const base[
 {
     for (int i = 0; i < n; i++) {
         bool twin = twins && from[i].at.base == BASE_LEAF;
-        to[i] =
-            (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, shape_of(&from[i], how)};
+        to[i] = from[i].plain;
+        to[i].p = address(base, twin ? from[i].twin : from[i].at);
+        if (from[i].ragged)
+            to[i].shape = shape_of(&from[i], how);
     }
 }
 
@@ -117,7 +119,7 @@ static void add_share(void *ctx, int ith, int nth)
         int64_t lo, hi;
         if (out->at.base != BASE_LEAF)
             continue;
-        co_share(co_shape_count(&out->shape), ith, nth, &lo, &hi);
+        co_share(co_shape_count(&out->plain.shape), ith, nth, &lo, &hi);
         char *dst = address(all->base, out->at), *src = address(all->base, out->twin);
         add_to(dst + (size_t)lo * size, src + (size_t)lo * size, (size_t)(hi - lo), all->e->real_size);
     }
@@ -223,7 +225,7 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
         if (e->call[i].settled >= 0)
             follow(bases, (uint32_t)e->call[i].settled + 1);
         bool added = run_call(&e->call[i], base, run, bases, w, out);
-        if (!added && !space)
+        if (!added && !space && e->call[i].settled >= 0)
             co_team_run(bases->team, threads_of(&e->call[i], bases->team), add_share,
                         &(struct addition){e, &e->call[i], base});
         if (w)
@@ -240,29 +242,29 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
     }
 
 /* Asks for the rows of a table that begins at `table`. */
-static void fetch_rows(const struct call *call, const char *table, const int32_t *row)
+static void fetch_rows(const struct lookup *of, const char *table, const int32_t *row)
 {
-    int64_t n = co_shape_count(&call->in[1].shape), rows = call->in[0].shape.d[0];
-    size_t bytes = (size_t)(co_shape_count(&call->in[0].shape) / rows) * sizeof(float);
+    size_t bytes = of->row_bytes;
 
-    for (int64_t i = 0; i < n; i++)
-        if (row[i] >= 0 && row[i] < rows)
-            for (size_t at = 0; at < bytes; at += 64)
-                __builtin_prefetch(table + (size_t)row[i] * bytes + at);
+    for (int64_t i = 0; i < of->n; i++) {
+        if (row[i] < 0 || row[i] >= of->rows)
+            continue;
+        const char *at = table + (size_t)row[i] * bytes;
+        for (size_t k = 0; k < bytes; k += 64)
+            __builtin_prefetch(at + k);
+    }
 }
 
 /* The rows of tables that a run reads may lie anywhere in memory: they are all asked for before the first is waited
  * for. */
-static void fetch_tables(const co_exec *e, const co_bases *bases, void *const base[BASE_COUNT])
+static void fetch_tables(const co_exec *e, const co_bases *bases)
 {
-    for (int part = -1; part < bases->n_beside; part++)
-        for (int i = 0; i < e->info.calls; i++) {
-            const struct call *call = &e->call[i];
-            if (call->looks_up)
-                fetch_rows(call,
-                           (char *)(part < 0 ? bases->state : bases->beside[part]) + call->in[0].at.offset,
-                           address(base, call->in[1].at));
-        }
+    for (int part = -1; part < bases->n_beside; part++) {
+        const char *tables = part < 0 ? bases->state : (void *)bases->beside[part];
+        for (int i = 0; i < e->n_lookup; i++)
+            fetch_rows(&e->lookup[i], tables + e->lookup[i].table,
+                       (const int32_t *)(void *)((char *)bases->input + e->lookup[i].idx));
+    }
 }
 
 static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
@@ -273,8 +275,7 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
     for (int i = 0; i < e->n_put; i++)
         e->space->put(bases->work, bases->work_bytes, address(base, e->put[i].to),
                       address(base, e->put[i].from), e->put[i].len);
-    if (e->looks_up)
-        fetch_tables(e, bases, base);
+    fetch_tables(e, bases);
     run_calls(e, bases, base, run, 0, e->info.calls, beat, w);
     if (e->n_get)
         follow(bases, (uint32_t)e->info.calls + 1);
@@ -298,7 +299,7 @@ void co_exec_leaf_parts(const co_exec *e, int from, int to, co_leaf_fn *each, vo
         for (int k = 0; k < e->call[i].n_out; k++) {
             const struct arg *out = &e->call[i].out[k];
             if (out->at.base == BASE_LEAF)
-                each(ctx, i, out->at.offset / (size_t)e->real_size, (size_t)co_shape_count(&out->shape));
+                each(ctx, i, out->at.offset / (size_t)e->real_size, (size_t)co_shape_count(&out->plain.shape));
         }
 }
 
@@ -332,7 +333,7 @@ static void resolve_facts(co_arg *to, const struct arg *from, int n, const co_ba
 {
     for (int i = 0; i < n; i++)
         to[i] = (co_arg){from[i].at.base == BASE_INPUT ? (char *)how->input + from[i].at.offset : NULL,
-                         from[i].dtype, shape_of(&from[i], how)};
+                         from[i].plain.dtype, shape_of(&from[i], how)};
 }
 
 void co_exec_call_facts(const co_exec *e, int i, const co_kernels *kernels, const co_bases *bases,

@@ -190,7 +190,11 @@ static void run_shares(co_kernel_fn fn, const co_call *c, co_team *team, int nth
 
 void co_kernel_run(const co_kernel_row *row, const co_call *c, co_team *team, int nth)
 {
-    if (nth > 1 && row->prepare)
+    if (nth == 1) { /* most calls of a small model: nobody to meet */
+        run_share(&(struct whole_call){row->fn, c}, 0, 1);
+        return;
+    }
+    if (row->prepare)
         run_shares(row->prepare, c, team, nth);
     run_shares(row->fn, c, team, nth);
 }
