@@ -7,7 +7,7 @@
  *     leaves 1, 4, 6 of 8:   1 | 4 6  ->  1 + (4 + 6)
  *
  * Cost: proportional to the rows in all parts, times log2 of the number of parts for the keys; it does not
- * depend on the size of the table.
+ * depend on the size of the table. Parts whose keys are those of the last sum with this order are not merged again.
  */
 #include "comm/rows.h"
 
@@ -15,14 +15,21 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/lanes.h"
 
 /* A key is | row 32 | part 8 | place 24 |. */
 enum { PLACE_BITS = 24, LEVELS = 9, MOST_PARTS = 256 };
 _Static_assert(CO_ROWS_MOST == 1 << PLACE_BITS, "a place fits in a key");
 
-size_t co_rows_scratch(size_t total, size_t width)
+/* The keys as the parts have them, and room for two steps of merging. */
+size_t co_rows_order_bytes(size_t total)
 {
-    return 2 * total * sizeof(uint64_t) + LEVELS * width * sizeof(float);
+    return 3 * total * sizeof(uint64_t);
+}
+
+size_t co_rows_scratch(size_t width)
+{
+    return LEVELS * width * sizeof(float);
 }
 
 struct run {
@@ -41,11 +48,17 @@ static const float *value_of(const struct run *run, uint64_t key)
     return run->part[key >> PLACE_BITS & 255].rows.value + (key & ((1u << PLACE_BITS) - 1)) * run->width;
 }
 
+static inline CO_INLINE void add_rows(float *dst, const float *left, const float *right, size_t width)
+{
+    for (size_t i = 0; i < width; i++)
+        dst[i] = left[i] + right[i];
+}
+
 /* dst = the sum of key[0..n), all of one row, in ascending order of their leaves. */
 static void add_run(const struct run *run, const uint64_t *key, size_t n, int level, float *dst)
 {
     if (n == 1) {
-        memcpy(dst, value_of(run, key[0]), run->width * sizeof *dst);
+        co_row_copy(dst, value_of(run, key[0]), run->width);
         return;
     }
     int top = 31 - __builtin_clz((unsigned)(leaf_of(run, key[0]) ^ leaf_of(run, key[n - 1])));
@@ -55,22 +68,27 @@ static void add_run(const struct run *run, const uint64_t *key, size_t n, int le
     float *other = run->scratch + (size_t)level * run->width;
     add_run(run, key, right, level + 1, dst);
     add_run(run, key + right, n - right, level + 1, other);
-    for (size_t i = 0; i < run->width; i++)
-        dst[i] = dst[i] + other[i];
+    add_rows(dst, dst, other, run->width);
 }
 
-/* The keys of all parts, one part after the other; part p ends at end[p]. */
-static size_t gather(uint64_t *key, size_t *end, const co_rows_of *part, int n)
+/* The keys of all parts, one part after the other; part p ends at end[p]. False: these keys were there already. */
+static bool gather(co_rows_order *order, size_t *end, const co_rows_of *part, int n)
 {
-    size_t total = 0;
+    uint64_t *key = order->key, changed = 0;
+    size_t total = 0, before = order->total;
 
     CO_ASSERT(n <= MOST_PARTS, "a tree has at most 256 leaves");
     for (int p = 0; p < n; p++) {
-        for (uint32_t i = 0, count = *part[p].rows.count; i < count; i++)
-            key[total++] = (uint64_t)part[p].rows.row[i] << 32 | (uint64_t)p << PLACE_BITS | i;
+        const uint32_t *row = part[p].rows.row;
+        for (uint32_t i = 0, count = *part[p].rows.count; i < count; i++, total++) {
+            uint64_t own = (uint64_t)row[i] << 32 | (uint64_t)p << PLACE_BITS | i;
+            changed |= total < before ? key[total] ^ own : 1;
+            key[total] = own;
+        }
         end[p] = total;
     }
-    return total;
+    order->total = total;
+    return changed || total != before;
 }
 
 /* dst = a[0..n) and b[0..m) in ascending order. Keys differ, so nothing depends on who comes first. */
@@ -79,51 +97,80 @@ static void merge(uint64_t *dst, const uint64_t *a, size_t n, const uint64_t *b,
     const uint64_t *a_end = a + n, *b_end = b + m;
 
     while (a < a_end && b < b_end) { /* without a branch on the keys, which nobody can predict */
-        bool right = *b < *a;
-        *dst++ = right ? *b : *a;
-        a += !right;
-        b += right;
+        uint64_t left = *a, right = *b;
+        bool take = right < left;
+        *dst++ = take ? right : left;
+        a += !take;
+        b += take;
     }
-    memcpy(dst, a, (size_t)(a_end - a) * sizeof *dst);
-    memcpy(dst + (a_end - a), b, (size_t)(b_end - b) * sizeof *dst);
+    while (a < a_end)
+        *dst++ = *a++;
+    while (b < b_end)
+        *dst++ = *b++;
 }
 
-/* Merges neighbouring runs until one is left. The result lies in one of the two arrays. */
-static uint64_t *merge_all(uint64_t *key, uint64_t *other, size_t *end, int n)
+/* Merges neighbouring runs until one is left. The keys as given stay as they are. */
+static void merge_all(co_rows_order *order, size_t *end, int n)
 {
+    uint64_t *from = order->key, *to = from + order->total, *spare = to + order->total;
+
     while (n > 1) {
         int left = 0;
         size_t at = 0;
         for (int p = 0; p < n; p += 2) {
             size_t mid = end[p], stop = p + 1 < n ? end[p + 1] : mid;
-            merge(other + at, key + at, mid - at, key + mid, stop - mid);
+            merge(to + at, from + at, mid - at, from + mid, stop - mid);
             at = end[left++] = stop;
         }
         n = left;
-        uint64_t *swap = key;
-        key = other;
-        other = swap;
+        uint64_t *next = from == order->key ? spare : from;
+        from = to;
+        to = next;
     }
-    return key;
+    order->sorted = from;
 }
 
-void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, size_t width, void *scratch)
+/* The rows of the sum, along keys that are sorted. A row of one or two leaves needs no tree. */
+static inline CO_INLINE void add_all(const struct run *run, const uint64_t *key, size_t total, const co_rows *out,
+                                     size_t cap)
 {
-    size_t end[MOST_PARTS], room = 0;
+    size_t rows = 0, width = run->width;
 
-    for (int p = 0; p < n; p++)
-        room += *part[p].rows.count;
-    uint64_t *key = scratch;
-    struct run run = {part, width, (float *)(key + 2 * room)};
-    size_t total = gather(key, end, part, n), rows = 0;
-
-    key = merge_all(key, key + room, end, n);
     for (size_t at = 0, next; at < total; at = next, rows++) {
-        for (next = at + 1; next < total && key[next] >> 32 == key[at] >> 32;)
-            next++;
+        uint32_t row = (uint32_t)(key[at] >> 32);
+        float *dst = out->value + rows * width;
         CO_ASSERT(rows < cap, "the list has room for every row");
-        out->row[rows] = (uint32_t)(key[at] >> 32);
-        add_run(&run, key + at, next - at, 0, out->value + rows * width);
+        out->row[rows] = row;
+        for (next = at + 1; next < total && key[next] >> 32 == row;)
+            next++;
+        if (next - at == 1)
+            co_row_copy(dst, value_of(run, key[at]), width);
+        else if (next - at == 2)
+            add_rows(dst, value_of(run, key[at]), value_of(run, key[at + 1]), width);
+        else
+            add_run(run, key + at, next - at, 0, dst);
     }
     *out->count = (uint32_t)rows;
+}
+
+static void add_all_any(const struct run *run, const uint64_t *key, size_t total, const co_rows *out, size_t cap)
+{
+    add_all(run, key, total, out, cap);
+}
+
+static CO_AVX2 void add_all_avx2(const struct run *run, const uint64_t *key, size_t total, const co_rows *out,
+                                 size_t cap)
+{
+    add_all(run, key, total, out, cap);
+}
+
+void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, size_t width, co_rows_order *order,
+                 void *scratch)
+{
+    size_t end[MOST_PARTS];
+    struct run run = {part, width, scratch};
+
+    if (gather(order, end, part, n))
+        merge_all(order, end, n);
+    (co_has_avx2() ? add_all_avx2 : add_all_any)(&run, order->sorted, order->total, out, cap);
 }

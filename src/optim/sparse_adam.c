@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "base/lanes.h"
 #include "base/maths.h"
 
 static const co_option options[] = {ADAM_OPTIONS, {0}};
@@ -22,8 +23,8 @@ struct scalars {
     float scale, eps, add1, add2, size;
 };
 
-static void update(float *restrict w, float *restrict m, float *restrict v, const float *restrict g, size_t n,
-                   const struct scalars *s)
+static inline CO_INLINE void update_row(float *restrict w, float *restrict m, float *restrict v,
+                                        const float *restrict g, size_t n, const struct scalars *s)
 {
     float scale = s->scale, eps = s->eps, add1 = s->add1, add2 = s->add2, size = s->size;
 
@@ -37,6 +38,33 @@ static void update(float *restrict w, float *restrict m, float *restrict v, cons
     }
 }
 
+/* Rows of one element have a loop of their own: their vectors would be empty. */
+static inline CO_INLINE void update(const co_apply *a, const struct scalars *given)
+{
+    const struct scalars s = *given; /* no store below changes it */
+    size_t n = part_length(a), parts = parts_of_update(a);
+    float *w = a->w, *m = a->m[0], *v = a->m[1];
+
+    for (size_t i = 0; n == 1 && i < parts; i++) {
+        size_t at = part_start(a, i);
+        update_row(w + at, m + at, v + at, a->g + i, 1, &s);
+    }
+    for (size_t i = 0; n != 1 && i < parts; i++) {
+        size_t at = part_start(a, i);
+        update_row(w + at, m + at, v + at, a->g + i * n, n, &s);
+    }
+}
+
+static void update_any(const co_apply *a, const struct scalars *s)
+{
+    update(a, s);
+}
+
+static CO_AVX2 void update_avx2(const co_apply *a, const struct scalars *s)
+{
+    update(a, s);
+}
+
 void sparse_adam_apply(const void *cfg, const co_apply *a)
 {
     const struct adam_cfg *c = cfg;
@@ -45,10 +73,7 @@ void sparse_adam_apply(const void *cfg, const co_apply *a)
     struct scalars s = {a->scale, (float)c->eps, (float)(1 - beta1), (float)(1 - c->beta2),
                         (float)(a->lr * sqrt(correct2) / correct1)};
 
-    for (size_t i = 0, n = part_length(a); i < parts_of_update(a); i++) {
-        size_t at = part_start(a, i);
-        update(a->w + at, a->m[0] + at, a->m[1] + at, a->g + i * n, n, &s);
-    }
+    (co_has_avx2() ? update_avx2 : update_any)(a, &s);
 }
 
 const co_optim_def sparse_adam_def = {

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/lanes.h"
+
 #define CO_NO_ROW UINT32_MAX
 
 typedef struct co_rows {
@@ -25,5 +27,20 @@ typedef struct co_rows {
  * of memory. Each part begins on a cache line if `memory` does. */
 size_t co_rows_elements(size_t cap, size_t width);
 co_rows co_rows_in(float *memory, size_t cap);
+
+/* dst [n,width] = rows row[0..n) of a table. */
+void co_rows_gather(float *dst, const float *table, const uint32_t *row, size_t n, size_t width);
+
+/* dst [width] = src [width]. Rows are short: a call of memcpy would take longer than the copy. */
+static inline CO_INLINE void co_row_copy(float *restrict dst, const float *restrict src, size_t width)
+{
+    typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
+    size_t j = 0;
+
+    for (; j + 8 <= width; j += 8)
+        *(eight *)(dst + j) = *(const eight *)(src + j);
+    for (; j < width; j++)
+        dst[j] = src[j];
+}
 
 #endif

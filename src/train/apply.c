@@ -172,11 +172,14 @@ struct kind {
 static const struct kind chunk_kind = {put_back, copy_aside, keep_journal, update};
 static const struct kind rows_kind = {rows_put_back, rows_set_aside, rows_keep, rows_update};
 
+bool holds_all(const struct rank *rank)
+{
+    return rank->deal.whole >> rank->deal.me & 1;
+}
+
 bool holds_part(const struct rank *rank, size_t part)
 {
-    const co_deal *deal = &rank->deal;
-
-    if (deal->whole >> deal->me & 1)
+    if (holds_all(rank))
         return true;
     uint64_t from = atomic_load_explicit(&rank->regions->fed[part].word, memory_order_acquire) >> 32;
     return from != 0 && from <= rank->who.unit;

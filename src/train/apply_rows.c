@@ -12,22 +12,10 @@
 
 #include <string.h>
 
-static void copy_row(float *dst, const float *src, size_t width)
-{
-    if (width == 1)
-        *dst = *src;
-    else
-        memcpy(dst, src, width * sizeof *dst);
-}
-
 /* The elements of the piece in the weights (part 0) or a moment, one row after the other. */
 static void gather(const struct rank *rank, const piece *p, int part, float *dst)
 {
-    const float *table = part_of(rank, part) + p->entry->offset;
-    size_t width = p->of->width;
-
-    for (size_t i = 0; i < p->n; i++)
-        copy_row(dst + i * width, table + p->row[i] * width, width);
+    co_rows_gather(dst, part_of(rank, part) + p->entry->offset, p->row, p->n, p->of->width);
 }
 
 /* A newcomer changes only the ranges of the table that it has been given. */
@@ -43,7 +31,7 @@ static void scatter(struct rank *rank, const piece *p, int part, const float *sr
 
     for (size_t i = 0; i < p->n; i++)
         if (holds_row(rank, p, p->row[i]))
-            copy_row(table + p->row[i] * width, src + i * width, width);
+            co_row_copy(table + p->row[i] * width, src + i * width, width);
 }
 
 static size_t part_size(const struct rank *rank)
@@ -158,6 +146,10 @@ static void optimise(struct rank *rank, const piece *p, size_t from, size_t to, 
 /* Runs of rows that this host holds: everywhere but in a newcomer that is a single one. */
 static void optimise_held(struct rank *rank, const piece *p, const decision *decided)
 {
+    if (holds_all(rank)) {
+        optimise(rank, p, 0, p->n, decided);
+        return;
+    }
     for (size_t from = 0, to; from < p->n; from = to) {
         bool held = holds_row(rank, p, p->row[from]);
         for (to = from + 1; to < p->n && holds_row(rank, p, p->row[to]) == held;)

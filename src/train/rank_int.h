@@ -38,6 +38,7 @@ struct rank {
     beam_search *search; /* for translations; NULL: the run makes none */
     int32_t *sources;    /* their sources */
     co_load audit;       /* a leaf that is computed again; see agree.c */
+    co_rows_order order[MAX_LISTS]; /* of the last sums of rows that this rank made; see rows.c */
     int64_t spoil_from;  /* for tests: its leaves are wrong from this step on; 0: never */
     bool doomed;         /* by an accident that strikes soon */
     int bell;            /* eventfd to the supervisor; -1: none */
@@ -85,6 +86,7 @@ void sum_early(struct rank *rank, int64_t step);
 /* apply.c: a newcomer applies only to the parts of the state that it has been given, each from its unit on:
  * chunks, then ranges of the tables. */
 bool holds_part(const struct rank *rank, size_t part);
+bool holds_all(const struct rank *rank); /* not a newcomer */
 bool pass_gate(struct rank *rank);    /* gate.c */
 void wait_at_gate(struct rank *rank); /* as long as it is frozen */
 void decide(const struct rank *rank, int64_t step, decision *out);

@@ -102,7 +102,7 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->scratch[i] =
         region(walk, "scratch", (adds ? levels : 0) * plan->chunk * (size_t)plan->threads * sizeof(float));
     regions->clipped[i] = region(walk, "scratch.clip", plan->recipe.clip_value > 0 ? chunk : 0);
-    regions->row_scratch[i] = region(walk, "scratch.rows", plan->rows.sum_scratch);
+    regions->row_scratch[i] = region(walk, "scratch.rows", plan->rows.order_bytes + plan->rows.sum_scratch);
 }
 
 /* What several hosts exchange. Planned for any deal: a host alone may have to hold all leaves. */

@@ -2,10 +2,22 @@
  *
  * The leaves' lists are only read, so a sum whose rank died is simply made again. From the gate on the sum
  * does not change, so every rank, and every successor, cuts it into the same pieces.
+ *
+ * A rank remembers the order of the rows of its last sums (co_rows_order): a user's bias has the rows of the user's
+ * factors. Whether the rows are the same is checked each time, so the memory needs no upkeep, and another rank's sum or
+ * a successor without it has the same bits.
  */
 #include "train/rank_int.h"
 
 #include "optim/optim.h"
+
+static co_rows_order *order_of(struct rank *rank, const row_plan *of)
+{
+    co_rows_order *order = &rank->order[of->order];
+
+    order->key = (uint64_t *)(void *)((char *)rank->regions->row_scratch[rank->who.slot] + of->order_at);
+    return order;
+}
 
 void sum_rows(struct rank *rank, int64_t step, int list)
 {
@@ -25,7 +37,8 @@ void sum_rows(struct rank *rank, int64_t step, int list)
         part[n++] = (co_rows_of){co_rows_in(lists + of->leaf_at, of->leaf_cap), leaf};
     }
     if (!(rank->pc & PC_READY)) /* else another host gave the sum, and it is only to be measured */
-        co_rows_sum(&sum, of->cap, part, n, of->width, rank->regions->row_scratch[rank->who.slot]);
+        co_rows_sum(&sum, of->cap, part, n, of->width, order_of(rank, of),
+                    (char *)rank->regions->row_scratch[rank->who.slot] + plan->rows.order_bytes);
 
     bool finite = true, frozen = plan->recipe.rule[of->entry].frozen;
     double squares = frozen ? 0 : co_sum_squares(sum.value, *sum.count * of->width, &finite);

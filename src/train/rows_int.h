@@ -27,6 +27,8 @@ typedef struct row_plan {
     size_t ranges;          /* pieces of the table */
     size_t first_range;     /* its first piece among those of all tables: copies aside */
     size_t first_piece;     /* its first piece among those of all lists: claims of apply */
+    int order;              /* the list whose order its sum tries first; see rows.c */
+    size_t order_at;        /* where that lies in a rank's scratch, bytes */
 } row_plan;
 
 typedef struct rows_plan {
@@ -35,7 +37,7 @@ typedef struct rows_plan {
     size_t leaf_elements, sum_elements; /* of all lists of a leaf, of the sum */
     size_t ranges, pieces;              /* of all tables, of all lists */
     size_t piece_elements;              /* the most in one part of a piece: weights, or a moment */
-    size_t sum_scratch;                 /* bytes */
+    size_t order_bytes, sum_scratch;    /* a rank's scratch: the orders of lists, then what a sum needs */
 } rows_plan;
 
 struct rank;

@@ -20,6 +20,16 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* A table of as many rows that a slice looks up as often is likely looked up by the same indices. If it is not, sums
+ * only take longer. */
+static int like_before(const rows_plan *all, int list)
+{
+    for (int k = 0; k < list; k++)
+        if (all->list[k].rows == all->list[list].rows && all->list[k].leaf_cap == all->list[list].leaf_cap)
+            return all->list[k].order;
+    return list;
+}
+
 static void plan_list(const co_plan *plan, rows_plan *all, int entry, row_plan *list)
 {
     const co_entry *e = &plan->layout->entry[entry];
@@ -34,7 +44,7 @@ static void plan_list(const co_plan *plan, rows_plan *all, int entry, row_plan *
     list->first_range = all->ranges;
     list->first_piece = all->pieces;
 
-    size_t scratch = co_rows_scratch((size_t)plan->slices * list->leaf_cap, list->width);
+    size_t scratch = co_rows_scratch(list->width);
     all->leaf_elements += co_rows_elements(list->leaf_cap, list->width);
     all->sum_elements += co_rows_elements(list->cap, list->width);
     all->ranges += list->ranges;
@@ -44,6 +54,17 @@ static void plan_list(const co_plan *plan, rows_plan *all, int entry, row_plan *
         all->piece_elements = list->piece * list->width;
     if (scratch > all->sum_scratch)
         all->sum_scratch = scratch;
+}
+
+static void plan_orders(const co_plan *plan, rows_plan *all)
+{
+    for (int k = 0; k < all->n; k++) {
+        row_plan *list = &all->list[k];
+        list->order = like_before(all, k);
+        list->order_at = list->order < k ? all->list[list->order].order_at : all->order_bytes;
+        if (list->order == k)
+            all->order_bytes += co_rows_order_bytes((size_t)plan->slices * list->leaf_cap);
+    }
 }
 
 co_err plan_rows(co_plan *plan)
@@ -65,6 +86,7 @@ co_err plan_rows(co_plan *plan)
                            "a slice may touch %zu rows of '%s', more than %d: take more trainer.slices",
                            list->leaf_cap, layout->entry[i].name, CO_ROWS_MOST);
     }
+    plan_orders(plan, all);
     return CO_OK;
 }
 

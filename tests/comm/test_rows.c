@@ -90,7 +90,7 @@ static void check_sum(const struct leaves *all, const co_rows *sum, const char *
 }
 
 /* Folds aligned groups of `group` leaves into nodes first, as a slot or another host would. */
-static void check_folded(const struct leaves *all, int group, void *scratch)
+static void check_folded(const struct leaves *all, int group, co_rows_order *order, void *scratch)
 {
     co_rows_of part[MOST_LEAVES];
     co_rows sum = new_rows(all->width);
@@ -98,9 +98,9 @@ static void check_folded(const struct leaves *all, int group, void *scratch)
 
     for (int leaf = 0; leaf < all->n; leaf += group, n++) {
         part[n] = (co_rows_of){new_rows(all->width), leaf};
-        co_rows_sum(&part[n].rows, CAP, all->part + leaf, group, all->width, scratch);
+        co_rows_sum(&part[n].rows, CAP, all->part + leaf, group, all->width, order, scratch);
     }
-    co_rows_sum(&sum, CAP, part, n, all->width, scratch);
+    co_rows_sum(&sum, CAP, part, n, all->width, order, scratch);
     check_sum(all, &sum, "folded");
     for (int i = 0; i < n; i++)
         free(part[i].rows.count);
@@ -116,14 +116,18 @@ TEST(a_sum_of_row_lists_has_the_bits_of_the_tree_over_whole_tables)
     for (size_t w = 0; w < CO_COUNT(widths); w++)
         for (size_t s = 0; s < CO_COUNT(shares); s++)
             for (int n = 1; n <= MOST_LEAVES; n *= 2) {
-                void *scratch = malloc(co_rows_scratch((size_t)n * V, widths[w]));
+                void *scratch = malloc(co_rows_scratch(widths[w]));
+                co_rows_order order = {.key = malloc(co_rows_order_bytes((size_t)n * V) + 1)};
                 co_rows sum = new_rows(widths[w]);
                 draw_leaves(&all, n, widths[w], shares[s]);
-                co_rows_sum(&sum, CAP, all.part, n, widths[w], scratch);
+                co_rows_sum(&sum, CAP, all.part, n, widths[w], &order, scratch);
                 check_sum(&all, &sum, "at once");
+                co_rows_sum(&sum, CAP, all.part, n, widths[w], &order, scratch);
+                check_sum(&all, &sum, "in the order of the sum before");
                 for (int group = 2; group <= n; group *= 2)
-                    check_folded(&all, group, scratch);
+                    check_folded(&all, group, &order, scratch);
                 free(sum.count);
+                free(order.key);
                 free(scratch);
                 free_leaves(&all);
             }
