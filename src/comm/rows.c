@@ -131,8 +131,8 @@ static void merge_all(co_rows_order *order, size_t *end, int n)
 }
 
 /* The rows of the sum, along keys that are sorted. A row of one or two leaves needs no tree. */
-static inline CO_INLINE void add_all(const struct run *run, const uint64_t *key, size_t total, const co_rows *out,
-                                     size_t cap)
+static inline CO_INLINE void add_all(const struct run *run, const uint64_t *key, size_t total,
+                                     const co_rows *out, size_t cap)
 {
     size_t rows = 0, width = run->width;
 
@@ -164,8 +164,8 @@ static CO_AVX2 void add_all_avx2(const struct run *run, const uint64_t *key, siz
     add_all(run, key, total, out, cap);
 }
 
-void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, size_t width, co_rows_order *order,
-                 void *scratch)
+void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, size_t width,
+                 co_rows_order *order, void *scratch)
 {
     size_t end[MOST_PARTS];
     struct run run = {part, width, scratch};

@@ -34,7 +34,7 @@ size_t co_rows_scratch(size_t width);
 
 /* out = the sum of part[0..n), which are in ascending order of `leaf` and lie apart from `out`. There must be
  * room for every row in `out`: `cap` rows. The parts do not change, so this can be repeated. */
-void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, size_t width, co_rows_order *order,
-                 void *scratch);
+void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, size_t width,
+                 co_rows_order *order, void *scratch);
 
 #endif

@@ -110,9 +110,12 @@ static void settle_rows(co_graph *g, co_node *x, co_node *d)
         send_to_list(constant(g, CO_SHAPE(1), 0), x->entry, offsetof(co_rows, count));
         return;
     }
-    send_to_list(d->op->out[0], x->entry, offsetof(co_rows, value));
-    send_to_list(d->op->out[1], x->entry, offsetof(co_rows, row));
-    send_to_list(d->op->out[2], x->entry, offsetof(co_rows, count));
+    co_node **list = d->op->out; /* value, row, count; an operator may make several lists */
+    while (*list != d)
+        list++;
+    send_to_list(list[0], x->entry, offsetof(co_rows, value));
+    send_to_list(list[1], x->entry, offsetof(co_rows, row));
+    send_to_list(list[2], x->entry, offsetof(co_rows, count));
 }
 
 /* Gives the leaf of `x` its value: the gradient d, or zeros if there is none. */

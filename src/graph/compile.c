@@ -197,8 +197,9 @@ static int threads_of(const struct compile *c, const struct op *op)
 
     if (c->k->space)
         return 1; /* another memory space is entered by one thread */
-    for (int i = op->id == CO_OP_EMBEDDING ? 1 : 0; i < op->n_in; i++) /* of its table it reads few rows */
-        work += co_shape_count(&op->in[i]->shape);
+    for (int i = 0; i < op->n_in; i++)
+        if (op_rows_by(op->id, i) < 0) /* else few rows are read */
+            work += co_shape_count(&op->in[i]->shape);
     for (int i = 0; i < op->n_out; i++) {
         int64_t n = co_shape_count(&op->out[i]->shape);
         work += n;
@@ -265,28 +266,30 @@ static struct arg *bind_args(struct compile *c, co_node **n, int count)
     return a;
 }
 
-/* The operators that read rows of tables: which inputs are table and indices. */
-static const struct {
-    co_op op;
-    int table, idx;
-} readers[] = {{CO_OP_EMBEDDING, 0, 1}};
-enum { MOST_LOOKUPS = 4 }; /* of one operator */
+static bool is_listed(const co_exec *e, const struct lookup *of)
+{
+    for (int i = 0; i < e->n_lookup; i++)
+        if (e->lookup[i].table == of->table && e->lookup[i].idx == of->idx)
+            return true;
+    return false;
+}
 
 /* Whatever the size of the table, so that a step has the same instructions for all sizes. */
 static void add_lookups(struct compile *c, const struct call *call)
 {
     co_exec *e = c->e;
 
-    for (size_t i = 0; i < CO_COUNT(readers); i++) {
-        if (readers[i].op != call->op)
+    for (int i = 0; i < call->n_in; i++) {
+        int by = op_rows_by(call->op, i);
+        if (by < 0 || call->in[i].at.base != BASE_STATE || call->in[by].at.base != BASE_INPUT ||
+            call->in[by].ragged)
             continue;
-        const struct arg *table = &call->in[readers[i].table], *idx = &call->in[readers[i].idx];
-        const co_shape *shape = &table->plain.shape;
-        if (table->at.base != BASE_STATE || idx->at.base != BASE_INPUT || idx->ragged)
-            continue;
-        e->lookup[e->n_lookup++] = (struct lookup){
-            table->at.offset, idx->at.offset, co_shape_count(&idx->plain.shape), shape->d[0],
-            (size_t)(co_shape_count(shape) / shape->d[0]) * sizeof(float)};
+        const co_shape *table = &call->in[i].plain.shape;
+        struct lookup of = {call->in[i].at.offset, call->in[by].at.offset,
+                            co_shape_count(&call->in[by].plain.shape), table->d[0],
+                            (size_t)(co_shape_count(table) / table->d[0]) * sizeof(float)};
+        if (!is_listed(e, &of))
+            e->lookup[e->n_lookup++] = of;
     }
 }
 
@@ -416,13 +419,13 @@ static co_err make_room(struct compile *c)
     c->live = co_array(ops, sizeof(struct op *));
     c->scratch = co_array(ops, sizeof *c->scratch);
     c->e->call = co_pool_alloc(pool, ops * sizeof *c->e->call + 1);
-    c->e->lookup = co_pool_alloc(pool, ops * MOST_LOOKUPS * sizeof *c->e->lookup + 1);
+    c->e->lookup = co_pool_alloc(pool, nodes * sizeof *c->e->lookup + 1);
     c->e->buffer = co_pool_alloc(pool, (nodes + ops) * sizeof *c->e->buffer + 1);
     c->e->input = co_pool_alloc(pool, nodes * sizeof *c->e->input + 1);
     c->e->put = co_pool_alloc(pool, moves * sizeof *c->e->put);
     c->e->get = co_pool_alloc(pool, moves * sizeof *c->e->get);
-    bool ok =
-        c->v && c->live && c->scratch && c->e->call && c->e->lookup && c->e->buffer && c->e->input && c->e->put && c->e->get;
+    bool ok = c->v && c->live && c->scratch && c->e->call && c->e->lookup && c->e->buffer && c->e->input &&
+              c->e->put && c->e->get;
     return ok ? CO_OK : CO_ENOMEM;
 }
 

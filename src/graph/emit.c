@@ -32,14 +32,21 @@ static bool inputs_fit(co_graph *g, struct op *op, const struct op_row *row)
     return true;
 }
 
-/* Only embedding can produce a row-sparse gradient, and only one embedding may read such a parameter. */
+static bool is_inner(const struct op *op)
+{
+    const struct op_row *row = op_row_of(op->id);
+
+    return row && row->flags & ROW_INNER;
+}
+
+/* Only operators that look rows up can produce a row-sparse gradient, and only one of them may read such a parameter. */
 static bool sparse_rule(co_graph *g, struct op *op)
 {
     for (int i = 0; i < op->n_in; i++) {
         co_node *n = op->in[i];
-        if (!n->sparse)
+        if (!n->sparse || is_inner(op)) /* a gradient may read what its operator reads */
             continue;
-        if (op->id != CO_OP_EMBEDDING)
+        if (op_rows_by(op->id, i) < 0)
             return op_fail(g, op, "'%s' is row-sparse: only embedding may read it", n->name);
         if (n->only)
             return op_fail(g, op,

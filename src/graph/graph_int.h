@@ -36,7 +36,7 @@ struct co_node {
     const char *name; /* leaves only */
     int entry;        /* PARAM, STAT: index in the graph's entries */
     bool sparse;      /* PARAM: row-sparse gradient */
-    struct op *only;  /* sparse PARAM: the embedding that reads it; STAT: the norm that writes it */
+    struct op *only;  /* sparse PARAM: the operator that reads it; STAT: the norm that writes it */
     home_kind home;
     int home_at;      /* entry, or stat slot */
     size_t home_part; /* ROWS: offset of the pointer in a co_rows */
@@ -100,6 +100,8 @@ extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[],
     rows_move[], rows_embedding[], rows_attention[], rows_loss[], rows_measure[],
     rows_ragged[];                      /* each ends with in = NULL */
 const struct op_row *op_row_of(int id); /* NULL: there is none */
+/* The input whose numbers choose the rows that are read of input i; -1: input i is read whole. */
+int op_rows_by(int id, int i);
 
 /* --- building: graph.c, emit.c ----------------------------------------------------------------------- */
 /* Adds an operator; returns its out[0], or NULL with the graph's mistake set. attr and want may be NULL. */

@@ -253,6 +253,7 @@ static void fetch_rows(const struct lookup *of, const char *table, const int32_t
         for (size_t k = 0; k < bytes; k += 64)
             __builtin_prefetch(at + k);
     }
+    __asm__ volatile(""); /* else compilers see that nothing comes of it, and leave it out */
 }
 
 /* The rows of tables that a run reads may lie anywhere in memory: they are all asked for before the first is waited
@@ -328,6 +329,16 @@ static size_t bytes_of(const co_exec *e, const co_arg *arg)
     return (size_t)co_shape_count(&arg->shape) * size;
 }
 
+/* Of a table only the rows that are read count. */
+static size_t bytes_read(const co_exec *e, co_op op, const co_arg *in, int k)
+{
+    int by = op_rows_by(op, k);
+
+    if (by < 0)
+        return bytes_of(e, &in[k]);
+    return bytes_of(e, &in[k]) / (size_t)in[k].shape.d[0] * (size_t)co_shape_count(&in[by].shape);
+}
+
 /* Shapes, and the addresses of what lies in the input, which may be offsets; all other values come and go. */
 static void resolve_facts(co_arg *to, const struct arg *from, int n, const co_bases *how)
 {
@@ -360,7 +371,7 @@ void co_exec_call_facts(const co_exec *e, int i, const co_kernels *kernels, cons
     }
     for (int k = 0; k < call->n_in; k++) {
         out->in[k] = in[k].shape;
-        out->bytes += bytes_of(e, call->op == CO_OP_EMBEDDING && k == 0 ? &to[0] : &in[k]);
+        out->bytes += bytes_read(e, call->op, in, k);
     }
     for (int k = 0; k < call->n_out; k++) {
         out->out[k] = to[k].shape;

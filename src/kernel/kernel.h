@@ -67,6 +67,10 @@
  *   EMBEDDING_ROWS     dy [..,D], idx; rows = V                                -> value [cap,D], row U32 [cap],
  *                      count U32 [1]: the same gradient as a sorted list (tensor/rows.h) of the rows that
  *                      occur; cap = min(V, positions). The cost does not depend on V
+ *   PAIR_SCORE         a [V,D], b [W,D], a_bias [V,1], b_bias [W,1], bias [1], ia, ib I32 [n]    -> y [n,1]
+ *                      y = (a[ia] . b[ib] + (a_bias[ia] + b_bias[ib])) + bias; a row that does not exist is zeros
+ *   PAIR_ROWS          dy [n,1], b [W,D], ia, ib; rows = V                     -> value [cap,D], row, count,
+ *                      bias value [cap,1], row, count: the gradients of a and a_bias as EMBEDDING_ROWS gives them
  *   ATTENTION          q [B,Tq,C], k, v [B,Tk,C], optional lens I32 [B]; heads, causal
  *                                                               -> y [B,Tq,C], probs [B,heads,Tq,Tk]
  *                      scores are scaled by 1/sqrt(C/heads). Keys at or past lens[b] are masked, and if
@@ -125,7 +129,7 @@
     X(COUNT_VALID, "count_valid") X(CORRECT, "correct") X(VALID, "valid")                                      \
     X(EMBEDDING_ROWS, "embedding_rows") X(RAGGED_ATTENTION, "ragged_attention")                                \
     X(RAGGED_ATTENTION_GRAD, "ragged_attention_grad") X(POSITIONS, "positions") X(SINUSOIDS, "sinusoids")      \
-    X(PICK_ROWS, "pick_rows")
+    X(PICK_ROWS, "pick_rows") X(PAIR_SCORE, "pair_score") X(PAIR_ROWS, "pair_rows")
 /* clang-format on */
 
 typedef enum {
@@ -137,7 +141,7 @@ typedef enum {
 
 const char *co_op_name(co_op op);
 
-enum { CO_MAX_IN = 8, CO_MAX_OUT = 5 };
+enum { CO_MAX_IN = 8, CO_MAX_OUT = 6 };
 
 /* The attributes of all operators; each operator reads its own fields. */
 typedef struct co_attr {
@@ -150,7 +154,7 @@ typedef struct co_attr {
     int unbiased;            /* layer_norm: see above */
     int ignore;              /* cross_entropy and its metrics: rows with this target are not counted */
     int k;                   /* correct */
-    int64_t rows;            /* embedding_rows: V of the table */
+    int64_t rows;            /* embedding_rows, pair_rows: V of the table */
     float eps, p, smooth, value;
     uint32_t stream; /* dropout: co_rng_stream(operator name) */
 } co_attr;

@@ -31,16 +31,26 @@ co_rows co_rows_in(float *memory, size_t cap);
 /* dst [n,width] = rows row[0..n) of a table. */
 void co_rows_gather(float *dst, const float *table, const uint32_t *row, size_t n, size_t width);
 
-/* dst [width] = src [width]. Rows are short: a call of memcpy would take longer than the copy. */
+/* dst [width] = src [width]. Rows are short: a call of memcpy takes longer than the copy, and compilers make one of every
+ * loop that copies, unless something else happens in it. */
 static inline CO_INLINE void co_row_copy(float *restrict dst, const float *restrict src, size_t width)
 {
     typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
     size_t j = 0;
 
-    for (; j + 8 <= width; j += 8)
-        *(eight *)(dst + j) = *(const eight *)(src + j);
-    for (; j < width; j++)
+    for (; j + 32 <= width; j += 32) {
+        eight a = *(const eight *)(src + j), b = *(const eight *)(src + j + 8);
+        eight c = *(const eight *)(src + j + 16), d = *(const eight *)(src + j + 24);
+        *(eight *)(dst + j) = a;
+        *(eight *)(dst + j + 8) = b;
+        *(eight *)(dst + j + 16) = c;
+        *(eight *)(dst + j + 24) = d;
+        __asm__ volatile("");
+    }
+    for (; j < width; j++) {
         dst[j] = src[j];
+        __asm__ volatile("");
+    }
 }
 
 #endif

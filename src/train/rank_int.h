@@ -35,13 +35,13 @@ struct rank {
     int group;                            /* slices that go backward together; see group.c */
     uint64_t group_ns, group_exchange_ns; /* when that was decided last */
     uint32_t units_done;
-    beam_search *search; /* for translations; NULL: the run makes none */
-    int32_t *sources;    /* their sources */
-    co_load audit;       /* a leaf that is computed again; see agree.c */
+    beam_search *search;            /* for translations; NULL: the run makes none */
+    int32_t *sources;               /* their sources */
+    co_load audit;                  /* a leaf that is computed again; see agree.c */
     co_rows_order order[MAX_LISTS]; /* of the last sums of rows that this rank made; see rows.c */
-    int64_t spoil_from;  /* for tests: its leaves are wrong from this step on; 0: never */
-    bool doomed;         /* by an accident that strikes soon */
-    int bell;            /* eventfd to the supervisor; -1: none */
+    int64_t spoil_from;             /* for tests: its leaves are wrong from this step on; 0: never */
+    bool doomed;                    /* by an accident that strikes soon */
+    int bell;                       /* eventfd to the supervisor; -1: none */
     /* For tests; NULL: called at every place where dying makes a difference, and instead of sleeping. */
     void (*point)(struct rank *rank), (*pause)(struct rank *rank);
 };
@@ -87,8 +87,8 @@ void sum_early(struct rank *rank, int64_t step);
  * chunks, then ranges of the tables. */
 bool holds_part(const struct rank *rank, size_t part);
 bool holds_all(const struct rank *rank); /* not a newcomer */
-bool pass_gate(struct rank *rank);    /* gate.c */
-void wait_at_gate(struct rank *rank); /* as long as it is frozen */
+bool pass_gate(struct rank *rank);       /* gate.c */
+void wait_at_gate(struct rank *rank);    /* as long as it is frozen */
 void decide(const struct rank *rank, int64_t step, decision *out);
 void apply_chunks(struct rank *rank, const decision *decided);
 bool evaluate_items(struct rank *rank, co_split split); /* false: left before its end, see leave_evaluation */

@@ -7,6 +7,7 @@
 #include "kernel/ref/conv.c"
 #include "kernel/ref/elementwise.c"
 #include "kernel/ref/embedding.c"
+#include "kernel/ref/pairs.c"
 #include "kernel/ref/loss.c"
 #include "kernel/ref/matmul.c"
 #include "kernel/ref/norm.c"

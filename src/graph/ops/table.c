@@ -15,6 +15,20 @@ const struct op_row *op_row_of(int id)
     return NULL;
 }
 
+int op_rows_by(int id, int i)
+{
+    static const struct {
+        co_op id;
+        int table, idx;
+    } readers[] = {{CO_OP_EMBEDDING, 0, 1},  {CO_OP_PAIR_SCORE, 0, 5}, {CO_OP_PAIR_SCORE, 1, 6},
+                   {CO_OP_PAIR_SCORE, 2, 5}, {CO_OP_PAIR_SCORE, 3, 6}, {CO_OP_PAIR_ROWS, 1, 3}};
+
+    for (size_t k = 0; k < CO_COUNT(readers); k++)
+        if ((int)readers[k].id == id && readers[k].table == i)
+            return readers[k].idx;
+    return -1;
+}
+
 bool shape_given(co_graph *g, struct op *op)
 {
     return true;

@@ -26,18 +26,6 @@ static void embedding(const co_call *c)
     }
 }
 
-/* The positions whose row exists as keys | row 32 | position 32 |, sorted by row. */
-static int64_t sort_positions(uint64_t *key, const int32_t *idx, int64_t n, int64_t V)
-{
-    int64_t found = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        if (idx[i] >= 0 && idx[i] < V)
-            key[found++] = (uint64_t)idx[i] << 32 | (uint64_t)i;
-    co_sort_keys(key, key + n, (size_t)found);
-    return found;
-}
-
 /* value = 0 + dy of the first position + dy of the second ..., as in the dense gradient */
 static void add_positions(real *restrict value, const real *dy, const uint64_t *key, int64_t n, int64_t D)
 {
@@ -55,7 +43,7 @@ static void embedding_rows(const co_call *c)
     uint32_t *row = c->out[1].p;     /* [cap] */
     int64_t cap = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[1].shape), lo, hi;
     uint64_t *key = (uint64_t *)c->scratch + c->ith * 2 * n; /* [2 n] */
-    int64_t found = sort_positions(key, idx, n, c->attr->rows), rows = 0;
+    int64_t found = (int64_t)co_sort_positions(key, idx, (size_t)n, c->attr->rows), rows = 0;
 
     co_share(cap, c->ith, c->nth, &lo, &hi); /* every thread walks all keys and adds up its own rows */
     for (int64_t at = 0, end; at < found; at = end, rows++) {
@@ -98,7 +86,7 @@ static void add_rows(const co_call *c, int64_t lo, int64_t hi)
     int64_t V = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[1].shape);
     uint64_t *key = (uint64_t *)(void *)((char *)c->scratch + (size_t)c->ith * added_bytes(c)); /* [2 n] */
     real *value = (real *)(void *)((char *)key + keys_bytes(c));                                /* [D] */
-    int64_t found = sort_positions(key, c->in[1].p, n, V);
+    int64_t found = (int64_t)co_sort_positions(key, c->in[1].p, (size_t)n, V);
 
     for (int64_t at = 0, end; at < found; at = end) {
         int64_t row = (int64_t)(key[at] >> 32);

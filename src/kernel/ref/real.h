@@ -42,6 +42,7 @@ void REF(embedding)(co_kernel_row *row);
 void REF(loss)(co_kernel_row *row);
 void REF(reduce)(co_kernel_row *row);
 void REF(ragged)(co_kernel_row *row);
+void REF(pairs)(co_kernel_row *row);
 
 /* y[j] += a * x[j] */
 static inline void add_scaled(real *restrict y, real a, const real *restrict x, int64_t n)

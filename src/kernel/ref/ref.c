@@ -15,6 +15,7 @@ void REF(fill)(co_kernels *k)
     REF(elementwise)(k->row);
     REF(shape)(k->row);
     REF(embedding)(k->row);
+    REF(pairs)(k->row);
     REF(loss)(k->row);
     REF(reduce)(k->row);
     REF(ragged)(k->row);

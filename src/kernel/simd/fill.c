@@ -16,4 +16,5 @@ void LEVEL(kernels_fill)(co_kernels *k)
     rows_loss(k);
     rows_attention(k);
     rows_ragged(k);
+    rows_pairs(k);
 }

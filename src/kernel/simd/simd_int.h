@@ -13,6 +13,7 @@
 #define rows_loss        LEVEL(rows_loss)
 #define rows_attention   LEVEL(rows_attention)
 #define rows_ragged      LEVEL(rows_ragged)
+#define rows_pairs       LEVEL(rows_pairs)
 
 void rows_matmul(co_kernels *k);
 void rows_conv(co_kernels *k);
@@ -22,5 +23,6 @@ void rows_pool(co_kernels *k);
 void rows_loss(co_kernels *k);
 void rows_attention(co_kernels *k);
 void rows_ragged(co_kernels *k);
+void rows_pairs(co_kernels *k);
 
 #endif

@@ -31,14 +31,24 @@ static co_err check(const void *cfg, const co_io *io)
     return check_is_ratings("factors", io);
 }
 
-/* The rows of `table` for these users or items: idx [n] -> [n, width] */
-static co_node *rows_of(co_graph *g, const struct factors_cfg *c, const char *table, co_node *idx,
-                        int64_t count, int64_t width, co_init init)
+static co_node *table_of(co_graph *g, const struct factors_cfg *c, const char *name, int64_t count,
+                         int64_t width, co_init init)
 {
-    int flags = c->sparse ? CO_PARAM_SPARSE : 0;
-    co_node *weight = co_param(g, table, CO_SHAPE(count, width), init, flags);
+    return co_param(g, name, CO_SHAPE(count, width), init, c->sparse ? CO_PARAM_SPARSE : 0);
+}
 
-    return co_embedding(g, weight, idx);
+/* The same as co_pair_score, operator by operator, for tables with dense gradients. */
+static co_node *plain_score(co_graph *g, const co_pair *of, int64_t width)
+{
+    co_node *user = co_embedding(g, of->table[0], of->idx[0]);       /* [n, width] */
+    co_node *item = co_embedding(g, of->table[1], of->idx[1]);       /* [n, width] */
+    co_node *user_bias = co_embedding(g, of->biases[0], of->idx[0]); /* [n, 1] */
+    co_node *item_bias = co_embedding(g, of->biases[1], of->idx[1]);
+    co_node *ones = co_fill(g, CO_SHAPE(1, width), 1);
+    co_node *dot = co_linear(g, co_mul(g, user, item), ones, NULL); /* [n, 1] */
+    co_node *both = co_add(g, user_bias, item_bias);
+
+    return co_add(g, co_add(g, dot, both), of->bias);
 }
 
 static co_node *build(const co_build *b, const void *cfg)
@@ -47,19 +57,16 @@ static co_node *build(const co_build *b, const void *cfg)
     co_graph *g = b->g;
     double spread = c->spread > 0 ? c->spread : 1 / sqrt((double)c->width);
     const co_init zero = {CO_INIT_ZERO, 0}, small = {CO_INIT_NORMAL, (float)spread};
+    const co_init mean = {CO_INIT_VALUE, (float)b->io->y_mean};
     int64_t users = b->io->users, items = b->io->items;
+    co_pair of = {.idx = {b->x, b->items}};
 
-    co_node *user = rows_of(g, c, "user.weight", b->x, users, c->width, small);     /* [n, width] */
-    co_node *item = rows_of(g, c, "item.weight", b->items, items, c->width, small); /* [n, width] */
-    co_node *user_bias = rows_of(g, c, "user_bias.weight", b->x, users, 1, zero);   /* [n, 1] */
-    co_node *item_bias = rows_of(g, c, "item_bias.weight", b->items, items, 1, zero);
-    co_init mean = {CO_INIT_VALUE, (float)b->io->y_mean};
-    co_node *bias = co_param(g, "bias", CO_SHAPE(1), mean, CO_PARAM_NO_DECAY);
-
-    co_node *ones = co_fill(g, CO_SHAPE(1, c->width), 1);
-    co_node *dot = co_linear(g, co_mul(g, user, item), ones, NULL); /* [n, 1] */
-    co_node *both = co_add(g, user_bias, item_bias);
-    return co_add(g, co_add(g, dot, both), bias);
+    of.table[0] = table_of(g, c, "user.weight", users, c->width, small);
+    of.table[1] = table_of(g, c, "item.weight", items, c->width, small);
+    of.biases[0] = table_of(g, c, "user_bias.weight", users, 1, zero);
+    of.biases[1] = table_of(g, c, "item_bias.weight", items, 1, zero);
+    of.bias = co_param(g, "bias", CO_SHAPE(1), mean, CO_PARAM_NO_DECAY);
+    return c->sparse ? co_pair_score(g, &of) : plain_score(g, &of, c->width); /* [n, 1] */
 }
 
 const co_model_def factors_def = {
