@@ -129,12 +129,14 @@ static uint32_t next_word(struct words *w)
  * low half below 2^32 mod range. */
 static uint32_t next_below(struct words *w, uint32_t range)
 {
-    uint32_t surplus = -range % range;
-    uint64_t product;
+    uint64_t product = (uint64_t)next_word(w) * range;
 
-    do
-        product = (uint64_t)next_word(w) * range;
-    while ((uint32_t)product < surplus);
+    if ((uint32_t)product <
+        range) { /* else it is no surplus, which is below range: the division is seldom needed */
+        uint32_t surplus = -range % range;
+        while ((uint32_t)product < surplus)
+            product = (uint64_t)next_word(w) * range;
+    }
     return (uint32_t)(product >> 32);
 }
 

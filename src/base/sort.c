@@ -56,21 +56,35 @@ typedef int64_t four __attribute__((vector_size(32)));
 enum { BLOCK = 16 }; /* keys that are compared with all others at a time */
 _Static_assert(FEW % BLOCK == 0, "blocks are whole");
 
-/* key[n] = from[n] in ascending order; all differ, n <= FEW. Places of `from` after n up to a whole block may be read. */
+/* place[BLOCK] = how many of from[n] are below own[0], own[1], ... */
+static inline CO_AVX2 void count_below(int64_t *place, const int64_t *own, const int64_t *from, size_t n)
+{
+    four a, b, c, d, below_a = {0}, below_b = {0}, below_c = {0}, below_d = {0};
+
+    memcpy(&a, own, sizeof a);
+    memcpy(&b, own + 4, sizeof b);
+    memcpy(&c, own + 8, sizeof c);
+    memcpy(&d, own + 12, sizeof d);
+    for (size_t i = 0; i < n; i++) {
+        four other = {from[i], from[i], from[i], from[i]};
+        below_a -= a > other; /* true is -1 */
+        below_b -= b > other;
+        below_c -= c > other;
+        below_d -= d > other;
+    }
+    memcpy(place, &below_a, sizeof a);
+    memcpy(place + 4, &below_b, sizeof b);
+    memcpy(place + 8, &below_c, sizeof c);
+    memcpy(place + 12, &below_d, sizeof d);
+}
+
+/* key[n] = from[n] in ascending order; all differ, n <= FEW. Places of `from` after n up to a whole block are read. */
 static CO_AVX2 void order_few(uint64_t *key, const int64_t *from, size_t n)
 {
-    _Alignas(32) int64_t place[FEW];
+    int64_t place[FEW];
 
-    for (size_t b = 0; b < n; b += BLOCK) {
-        four own[4], below[4] = {{0}};
-        memcpy(own, from + b, sizeof own);
-        for (size_t i = 0; i < n; i++) {
-            four other = {from[i], from[i], from[i], from[i]};
-            for (int k = 0; k < 4; k++)
-                below[k] -= own[k] > other; /* true is -1 */
-        }
-        memcpy(place + b, below, sizeof below);
-    }
+    for (size_t b = 0; b < n; b += BLOCK)
+        count_below(place + b, from + b, from, n);
     for (size_t i = 0; i < n; i++)
         key[place[i]] = (uint64_t)from[i];
 }
@@ -88,9 +102,9 @@ static size_t make_keys(uint64_t *key, const int32_t *idx, size_t n, int64_t bel
 
 size_t co_sort_positions(uint64_t *key, const int32_t *idx, size_t n, int64_t below)
 {
-    int64_t few[FEW] = {0};
-
     if (n <= FEW && co_has_avx2()) {
+        int64_t few[FEW];
+        memset(few + n / BLOCK * BLOCK, 0, (n % BLOCK ? BLOCK : 0) * sizeof *few);
         size_t found = make_keys((uint64_t *)few, idx, n, below);
         order_few(key, few, found);
         return found;

@@ -43,9 +43,9 @@ static int leaf_of(const struct run *run, uint64_t key)
     return run->part[key >> PLACE_BITS & 255].leaf;
 }
 
-static const float *value_of(const struct run *run, uint64_t key)
+static inline CO_INLINE const float *value_of(const struct run *run, uint64_t key, size_t width)
 {
-    return run->part[key >> PLACE_BITS & 255].rows.value + (key & ((1u << PLACE_BITS) - 1)) * run->width;
+    return run->part[key >> PLACE_BITS & 255].rows.value + (key & ((1u << PLACE_BITS) - 1)) * width;
 }
 
 static inline CO_INLINE void add_rows(float *dst, const float *left, const float *right, size_t width)
@@ -58,7 +58,7 @@ static inline CO_INLINE void add_rows(float *dst, const float *left, const float
 static void add_run(const struct run *run, const uint64_t *key, size_t n, int level, float *dst)
 {
     if (n == 1) {
-        co_row_copy(dst, value_of(run, key[0]), run->width);
+        co_row_copy(dst, value_of(run, key[0], run->width), run->width);
         return;
     }
     int top = 31 - __builtin_clz((unsigned)(leaf_of(run, key[0]) ^ leaf_of(run, key[n - 1])));
@@ -71,20 +71,24 @@ static void add_run(const struct run *run, const uint64_t *key, size_t n, int le
     add_rows(dst, dst, other, run->width);
 }
 
-/* The keys of all parts, one part after the other; part p ends at end[p]. False: these keys were there already. */
+/* The keys of all parts, one part after the other; part p ends at end[p]. False: these keys were there already. Keys
+ * behind the last sum's are compared with whatever lies there, but then there are more keys than before. */
 static bool gather(co_rows_order *order, size_t *end, const co_rows_of *part, int n)
 {
-    uint64_t *key = order->key, changed = 0;
+    uint64_t changed = 0;
     size_t total = 0, before = order->total;
 
     CO_ASSERT(n <= MOST_PARTS, "a tree has at most 256 leaves");
     for (int p = 0; p < n; p++) {
         const uint32_t *row = part[p].rows.row;
-        for (uint32_t i = 0, count = *part[p].rows.count; i < count; i++, total++) {
-            uint64_t own = (uint64_t)row[i] << 32 | (uint64_t)p << PLACE_BITS | i;
-            changed |= total < before ? key[total] ^ own : 1;
-            key[total] = own;
+        uint64_t *key = order->key + total, low = (uint64_t)p << PLACE_BITS;
+        size_t count = *part[p].rows.count;
+        for (size_t i = 0; i < count; i++) {
+            uint64_t own = (uint64_t)row[i] << 32 | (low + i);
+            changed |= key[i] ^ own;
+            key[i] = own;
         }
+        total += count;
         end[p] = total;
     }
     order->total = total;
@@ -130,38 +134,60 @@ static void merge_all(co_rows_order *order, size_t *end, int n)
     order->sorted = from;
 }
 
-/* The rows of the sum, along keys that are sorted. A row of one or two leaves needs no tree. */
-static inline CO_INLINE void add_all(const struct run *run, const uint64_t *key, size_t total,
-                                     const co_rows *out, size_t cap)
+/* The keys of one row: from `at` on, so many. */
+static inline CO_INLINE size_t run_length(const uint64_t *key, size_t at, size_t total)
 {
-    size_t rows = 0, width = run->width;
+    size_t next = at + 1;
 
-    for (size_t at = 0, next; at < total; at = next, rows++) {
-        uint32_t row = (uint32_t)(key[at] >> 32);
+    while (next < total && key[next] >> 32 == key[at] >> 32)
+        next++;
+    return next - at;
+}
+
+/* The rows of the sum, along keys that are sorted. A row of one or two leaves needs no tree. Returns how many there
+ * are. */
+static inline CO_INLINE size_t add_each(const struct run *run, const uint64_t *key, size_t total,
+                                        const co_rows *out, size_t width)
+{
+    size_t rows = 0;
+
+    for (size_t at = 0, n; at < total; at += n, rows++) {
         float *dst = out->value + rows * width;
-        CO_ASSERT(rows < cap, "the list has room for every row");
-        out->row[rows] = row;
-        for (next = at + 1; next < total && key[next] >> 32 == row;)
-            next++;
-        if (next - at == 1)
-            co_row_copy(dst, value_of(run, key[at]), width);
-        else if (next - at == 2)
-            add_rows(dst, value_of(run, key[at]), value_of(run, key[at + 1]), width);
+        n = run_length(key, at, total);
+        out->row[rows] = (uint32_t)(key[at] >> 32);
+        if (n == 1)
+            co_row_copy(dst, value_of(run, key[at], width), width);
+        else if (n == 2)
+            add_rows(dst, value_of(run, key[at], width), value_of(run, key[at + 1], width), width);
         else
-            add_run(run, key + at, next - at, 0, dst);
+            add_run(run, key + at, n, 0, dst);
     }
-    *out->count = (uint32_t)rows;
+    return rows;
 }
 
-static void add_all_any(const struct run *run, const uint64_t *key, size_t total, const co_rows *out, size_t cap)
+static inline CO_INLINE size_t add_all(const struct run *run, const uint64_t *key, size_t total,
+                                       const co_rows *out)
 {
-    add_all(run, key, total, out, cap);
+    return run->width == 1 ? add_each(run, key, total, out, 1) : add_each(run, key, total, out, run->width);
 }
 
-static CO_AVX2 void add_all_avx2(const struct run *run, const uint64_t *key, size_t total, const co_rows *out,
-                                 size_t cap)
+static size_t add_all_any(const struct run *run, const uint64_t *key, size_t total, const co_rows *out)
 {
-    add_all(run, key, total, out, cap);
+    return add_all(run, key, total, out);
+}
+
+static CO_AVX2 size_t add_all_avx2(const struct run *run, const uint64_t *key, size_t total, const co_rows *out)
+{
+    return add_all(run, key, total, out);
+}
+
+static size_t count_rows(const uint64_t *key, size_t total)
+{
+    size_t rows = total > 0;
+
+    for (size_t i = 1; i < total; i++)
+        rows += key[i] >> 32 != key[i - 1] >> 32;
+    return rows;
 }
 
 void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, size_t width,
@@ -172,5 +198,8 @@ void co_rows_sum(const co_rows *out, size_t cap, const co_rows_of *part, int n, 
 
     if (gather(order, end, part, n))
         merge_all(order, end, n);
-    (co_has_avx2() ? add_all_avx2 : add_all_any)(&run, order->sorted, order->total, out, cap);
+    CO_ASSERT(order->total <= cap || count_rows(order->sorted, order->total) <= cap,
+              "the list has room for every row");
+    size_t rows = (co_has_avx2() ? add_all_avx2 : add_all_any)(&run, order->sorted, order->total, out);
+    *out->count = (uint32_t)rows;
 }

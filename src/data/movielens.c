@@ -48,10 +48,15 @@ static const co_option options[] = {
     {0},
 };
 
+/* What a sample is made of: together, because an epoch reads them in random order. */
+struct rated {
+    int32_t user, item; /* rows */
+    float stars;
+};
+
 struct movielens {
     co_dataset base;
-    uint32_t *user, *item; /* [n], in the order of the splits */
-    float *stars;          /* [n] */
+    struct rated *rated; /* [n], in the order of the splits */
     ml_ids users, items;
     ml_seen seen;
     const char **title; /* [items.n] */
@@ -70,13 +75,13 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
     float *y = dst->y;       /* [n,1] */
 
     for (int i = 0; i < shape.n; i++) {
-        uint32_t at = start + id[i];
+        const struct rated *r = &set->rated[start + id[i]];
         if (users)
-            users[i] = (int32_t)set->user[at];
+            users[i] = r->user;
         if (dst->items)
-            dst->items[i] = (int32_t)set->item[at];
+            dst->items[i] = r->item;
         if (y)
-            y[i] = set->stars[at];
+            y[i] = r->stars;
         if (dst->ids)
             dst->ids[i] = id[i];
     }
@@ -230,20 +235,17 @@ static co_err arrange(struct movielens *set, const ml_rating *ratings, uint32_t 
 {
     uint32_t *place = co_array(n, sizeof *place);
     co_err err = place ? split(set, place, ratings, n, c) : CO_ENOMEM;
-    size_t bytes = n * sizeof *set->user;
+    size_t bytes = n * sizeof *set->rated;
     double sum = 0;
 
-    if (!err && (!(set->user = co_alloc_shared(bytes)) || !(set->item = co_alloc_shared(bytes)) ||
-                 !(set->stars = co_alloc_shared(bytes))))
+    if (!err && !(set->rated = co_alloc_shared(bytes)))
         err = CO_ENOMEM;
     for (uint32_t i = 0; i < n && !err; i++) {
         const ml_rating *r = &ratings[place[i]];
-        set->user[i] = r->user;
-        set->item[i] = r->item;
-        set->stars[i] = r->stars;
+        set->rated[i] = (struct rated){(int32_t)r->user, (int32_t)r->item, r->stars};
         sum += i < set->base.count[CO_SPLIT_TRAIN] ? (double)r->stars : 0;
     }
-    set->base.shared_bytes = 3 * bytes;
+    set->base.shared_bytes = bytes;
     if (!err)
         set->base.io.y_mean = sum / set->base.count[CO_SPLIT_TRAIN];
     co_free(place);
@@ -348,9 +350,7 @@ static void shut(co_dataset *d)
 {
     struct movielens *set = (struct movielens *)d;
 
-    co_free_shared(set->user);
-    co_free_shared(set->item);
-    co_free_shared(set->stars);
+    co_free_shared(set->rated);
     co_free(set->users.id);
     co_free(set->items.id);
     co_free(set->seen.start);

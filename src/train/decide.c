@@ -17,17 +17,22 @@ double tree_of(const double *x, size_t stride, size_t n)
     return tree_of(x, stride, left) + tree_of(x + left * stride, stride, n - left);
 }
 
-/* Leaves without samples count as zero; their places hold another step's numbers. */
-static double tree_of_leaves(const struct rank *rank, int64_t step, int which, int from, int n)
+/* total = the statistics of leaves [from, from + n), each along the tree. Leaves without samples count as zero; their
+ * places hold another step's numbers. */
+static void tree_of_leaves(const leaf_stat *leaf, const co_cut *cut, int from, int n, double total[LEAF_STATS])
 {
-    uint32_t lo, hi;
+    double right[LEAF_STATS];
 
-    if (n > 1)
-        return tree_of_leaves(rank, step, which, from, n / 2) +
-               tree_of_leaves(rank, step, which, from + n / 2, n / 2);
-    co_cut_range(&rank->plan->cut[cut_of_step(rank->plan, step)], from, &lo, &hi);
-    const double *stat = (const double *)&rank->regions->leaf[step & 1][from];
-    return lo < hi ? stat[which] : 0;
+    if (n == 1) {
+        bool empty = co_cut_is_empty(cut, from, from + 1);
+        for (int i = 0; i < LEAF_STATS; i++)
+            total[i] = empty ? 0 : ((const double *)&leaf[from])[i];
+        return;
+    }
+    tree_of_leaves(leaf, cut, from, n / 2, total);
+    tree_of_leaves(leaf, cut, from + n / 2, n / 2, right);
+    for (int i = 0; i < LEAF_STATS; i++)
+        total[i] = total[i] + right[i];
 }
 
 static int first_not_finite(const struct rank *rank, int64_t step)
@@ -65,16 +70,18 @@ void decide(const struct rank *rank, int64_t step, decision *out)
 {
     const co_plan *plan = rank->plan;
     const chunk_stat *norm = rank->regions->norm[step & 1];
-    double loss = tree_of_leaves(rank, step, CO_STAT_LOSS, 0, plan->slices);
-    double count = tree_of_leaves(rank, step, CO_STAT_COUNT, 0, plan->slices);
-    double right = tree_of_leaves(rank, step, CO_STAT_METRIC, 0, plan->slices);
+    double total[LEAF_STATS];
+
+    tree_of_leaves(rank->regions->leaf[step & 1], &plan->cut[cut_of_step(plan, step)], 0, plan->slices, total);
+    double loss = total[CO_STAT_LOSS], count = total[CO_STAT_COUNT];
     double inv = count > 0 ? 1.0 / count : 0;
     size_t parts = plan->chunks + (size_t)plan->rows.n;
     double squares = parts ? tree_of(&norm[0].squares, sizeof *norm / sizeof(double), parts) : 0;
 
-    *out = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .slice = -1, .step = step};
-    out->top5 = tree_of_leaves(rank, step, CO_STAT_TOP5, 0, plan->slices) * inv;
-    out->bad = tree_of_leaves(rank, step, STAT_BAD, 0, plan->slices);
+    *out = (decision){
+        .loss = loss * inv, .metric = total[CO_STAT_METRIC] * inv, .count = count, .slice = -1, .step = step};
+    out->top5 = total[CO_STAT_TOP5] * inv;
+    out->bad = total[STAT_BAD];
     pace(rank, step, out);
     out->norm = sqrt(squares) * inv;
     out->finite = isfinite(loss) && isfinite(out->norm);

@@ -42,3 +42,33 @@ TEST(keys_are_sorted_by_their_upper_half_and_equal_ones_keep_their_order)
         check_sort(MOST, rows[r], 2);
     }
 }
+
+static void check_positions(size_t n, int64_t below, uint32_t draw)
+{
+    static uint64_t key[2 * MOST], want[MOST];
+    static int32_t idx[MOST];
+    size_t found = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u[4];
+        co_rng_draw(u, co_rng_key_make(1, CO_RNG_TEST), draw, (uint32_t)below, (uint32_t)i, 0);
+        idx[i] = (int32_t)(u[0] % (uint32_t)(below + 2)) - 1; /* now and then one too low or too high */
+        if (idx[i] >= 0 && idx[i] < below)
+            want[found++] = (uint64_t)idx[i] << 32 | i;
+    }
+    qsort(want, found, sizeof *want, by_row_then_place);
+    CHECK(co_sort_positions(key, idx, n, below) == found, "%zu of %zu positions count", found, n);
+    CHECK(memcmp(key, want, found * sizeof *key) == 0, "%zu positions below %lld are not in order", n,
+          (long long)below);
+}
+
+TEST(positions_are_sorted_by_their_number_and_those_out_of_range_are_left_out)
+{
+    static const int64_t below[] = {1, 2, 10, 300, 70000, INT32_MAX - 2};
+
+    for (size_t r = 0; r < CO_COUNT(below); r++) {
+        for (size_t n = 0; n <= 130; n++)
+            check_positions(n, below[r], 1);
+        check_positions(MOST, below[r], 2);
+    }
+}

@@ -329,6 +329,17 @@ static co_node *embedding_sparse(co_graph *g)
     co_node *t = co_param(g, "t", CO_SHAPE(9, 2), (co_init){CO_INIT_UNIFORM, 1}, CO_PARAM_SPARSE);
     return co_embedding(g, t, I(g, "below 7", CO_SHAPE(5)));
 }
+static co_node *sparse(co_graph *g, const char *name, int64_t rows, int64_t width)
+{
+    return co_param(g, name, CO_SHAPE(rows, width), (co_init){CO_INIT_UNIFORM, 1}, CO_PARAM_SPARSE);
+}
+static co_node *pair_score(co_graph *g)
+{
+    return co_pair_score(g, &(co_pair){.table = {sparse(g, "a", 9, 3), sparse(g, "b", 5, 3)},
+                                       .biases = {sparse(g, "a_bias", 9, 1), sparse(g, "b_bias", 5, 1)},
+                                       .bias = P(g, "bias", CO_SHAPE(1)),
+                                       .idx = {I(g, "below 7", CO_SHAPE(6)), I(g, "below 5", CO_SHAPE(6))}});
+}
 static co_node *embedding_tied(co_graph *g)
 {
     co_node *t = P(g, "t", CO_SHAPE(5, 3));
@@ -522,6 +533,7 @@ const grad_case grad_cases[] = {
     CASE(EMBEDDING, embedding),
     CASE(EMBEDDING, embedding_sparse),
     CASE(EMBEDDING, embedding_tied),
+    CASE(PAIR_SCORE, pair_score),
     CASE(ATTENTION, attention),
     CASE(ATTENTION, attention_causal),
     CASE(ATTENTION, attention_lens),

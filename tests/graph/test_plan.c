@@ -66,18 +66,18 @@ static void check_calls(const co_exec *e)
         const struct call *c = &e->call[i];
         for (int k = 0; k < c->n_in; k++) {
             struct place at = c->in[k].at;
-            size_t len = (size_t)co_shape_count(&c->in[k].shape) * co_dtype_size(c->in[k].dtype);
+            size_t len = (size_t)co_shape_count(&c->in[k].plain.shape) * co_dtype_size(c->in[k].plain.dtype);
             if (at.base != BASE_WORK)
                 continue;
             int writer = -1;
             for (int w = i - 1; w >= 0 && writer < 0; w--)
                 for (int o = 0; o < e->call[w].n_out; o++) {
                     const struct arg *a = &e->call[w].out[o];
-                    size_t a_len = (size_t)co_shape_count(&a->shape) * co_dtype_size(a->dtype);
+                    size_t a_len = (size_t)co_shape_count(&a->plain.shape) * co_dtype_size(a->plain.dtype);
                     if (a->at.base != BASE_WORK || a->at.offset + a_len <= at.offset ||
                         at.offset + len <= a->at.offset)
                         continue;
-                    CHECK(a->at.offset == at.offset && a_len == len && a->dtype == c->in[k].dtype,
+                    CHECK(a->at.offset == at.offset && a_len == len && a->plain.dtype == c->in[k].plain.dtype,
                           "%s reads what %s wrote over", c->name, e->call[w].name);
                     writer = w;
                 }

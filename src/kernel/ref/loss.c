@@ -2,6 +2,8 @@
  * row are doubles and are rounded once, so that a loss close to zero keeps its digits. */
 #include "kernel/ref/real.h"
 
+#include "base/lanes.h"
+
 /* log(sum over j of exp(x[j] - top)), where top = max of x */
 static double log_sum(const real *x, int64_t n, real *top)
 {
@@ -102,14 +104,16 @@ static real bce_slope(real x, real t)
 }
 
 /* loss[i] = mean of one(pred, target) over sample i */
-static void mean_loss(const co_call *c, real (*one)(real, real))
+static inline CO_INLINE void mean_loss(const co_call *c, real (*one)(real, real))
 {
     const real *pred = c->in[0].p, *target = c->in[1].p; /* [n,per] */
     real *loss = c->out[0].p;                            /* [n] */
     int64_t n = co_shape_count(&c->out[0].shape), per = co_shape_count(&c->in[0].shape) / n, lo, hi;
 
     co_share(n, c->ith, c->nth, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++) {
+    for (int64_t i = lo; per == 1 && i < hi; i++)
+        loss[i] = (real)(0 + (double)one(pred[i], target[i]));
+    for (int64_t i = lo; per != 1 && i < hi; i++) {
         double sum = 0;
         for (int64_t j = i * per; j < (i + 1) * per; j++)
             sum += one(pred[j], target[j]);
@@ -117,14 +121,16 @@ static void mean_loss(const co_call *c, real (*one)(real, real))
     }
 }
 
-static void mean_loss_grad(const co_call *c, real (*slope)(real, real))
+static inline CO_INLINE void mean_loss_grad(const co_call *c, real (*slope)(real, real))
 {
     const real *dloss = c->in[0].p, *pred = c->in[1].p, *target = c->in[2].p; /* [n], [n,per], [n,per] */
     real *dpred = c->out[0].p;                                                /* [n,per] */
     int64_t n = co_shape_count(&c->in[0].shape), per = co_shape_count(&c->in[1].shape) / n, lo, hi;
 
     co_share(n, c->ith, c->nth, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++) {
+    for (int64_t i = lo; per == 1 && i < hi; i++)
+        dpred[i] = dloss[i] * slope(pred[i], target[i]);
+    for (int64_t i = lo; per != 1 && i < hi; i++) {
         real g = dloss[i] / (real)per;
         for (int64_t j = i * per; j < (i + 1) * per; j++)
             dpred[j] = g * slope(pred[j], target[j]);

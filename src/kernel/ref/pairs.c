@@ -25,9 +25,9 @@ static real element_of(const real *row, int64_t j)
 
 static void pair_score(const co_call *c)
 {
-    const real *bias = c->in[4].p;                             /* [1] */
-    const int32_t *ia = c->in[5].p, *ib = c->in[6].p;          /* [n] */
-    real *y = c->out[0].p;                                     /* [n,1] */
+    const real *bias = c->in[4].p;                    /* [1] */
+    const int32_t *ia = c->in[5].p, *ib = c->in[6].p; /* [n] */
+    real *y = c->out[0].p;                            /* [n,1] */
     int64_t D = c->in[0].shape.d[1], lo, hi;
 
     co_share(co_shape_count(&c->in[5].shape), c->ith, c->nth, &lo, &hi);
@@ -46,7 +46,7 @@ static void pair_score(const co_call *c)
 /* value [D] = the sum over positions of dy times the other row; *bias = the sum of dy */
 static void add_pairs(const co_call *c, const uint64_t *key, int64_t n, real *value, real *bias)
 {
-    const real *dy = c->in[0].p;       /* [n,1] */
+    const real *dy = c->in[0].p;        /* [n,1] */
     const int32_t *others = c->in[3].p; /* [n] */
     int64_t D = c->out[0].shape.d[1];
 
@@ -66,8 +66,8 @@ static void add_pairs(const co_call *c, const uint64_t *key, int64_t n, real *va
 
 static void pair_rows(const co_call *c)
 {
-    real *value = c->out[0].p, *bias = c->out[3].p;            /* [cap,D], [cap,1] */
-    uint32_t *row = c->out[1].p, *bias_row = c->out[4].p;      /* [cap] */
+    real *value = c->out[0].p, *bias = c->out[3].p;       /* [cap,D], [cap,1] */
+    uint32_t *row = c->out[1].p, *bias_row = c->out[4].p; /* [cap] */
     int64_t cap = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[2].shape), lo, hi;
     uint64_t *key = (uint64_t *)c->scratch + c->ith * 2 * n; /* [2 n] */
     int64_t found = (int64_t)co_sort_positions(key, c->in[2].p, (size_t)n, c->attr->rows), rows = 0;

@@ -68,15 +68,8 @@ static vf score(const struct pairs *p)
 
 static void pair_score(const co_call *c)
 {
-    struct pairs p = {c->in[0].p,
-                      c->in[1].p,
-                      c->in[2].p,
-                      c->in[3].p,
-                      c->in[0].shape.d[0],
-                      c->in[1].shape.d[0],
-                      c->in[0].shape.d[1],
-                      {0},
-                      {0}};
+    struct pairs p = {c->in[0].p,          c->in[1].p,          c->in[2].p, c->in[3].p, c->in[0].shape.d[0],
+                      c->in[1].shape.d[0], c->in[0].shape.d[1], {0},        {0}};
     const float *bias = c->in[4].p;                   /* [1] */
     const int32_t *ia = c->in[5].p, *ib = c->in[6].p; /* [n] */
     float *y = c->out[0].p;                           /* [n,1] */
