@@ -2,8 +2,8 @@
  *
  * All four passes always run, so that rows of a table of a thousand and of a billion rows cost the same.
  *
- * Few positions are put in order by counting: a key's place is the number of keys below it. That compares every key with
- * every other, but in vectors and without a branch that depends on the keys, which nobody can predict. */
+ * Few positions are put in order by counting: a key's place is the number of keys below it. That compares every
+ * key with every other, but in vectors and without a branch that depends on the keys, which nobody can predict. */
 #include "base/sort.h"
 
 #include <string.h>

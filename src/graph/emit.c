@@ -39,7 +39,8 @@ static bool is_inner(const struct op *op)
     return row && row->flags & ROW_INNER;
 }
 
-/* Only operators that look rows up can produce a row-sparse gradient, and only one of them may read such a parameter. */
+/* Only operators that look rows up can produce a row-sparse gradient, and only one of them may read such a
+ * parameter. */
 static bool sparse_rule(co_graph *g, struct op *op)
 {
     for (int i = 0; i < op->n_in; i++) {

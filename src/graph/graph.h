@@ -94,9 +94,10 @@ co_node *co_transpose(co_graph *g, co_node *x, const int *perm);
 co_node *co_concat(co_graph *g, co_node *const *x, int n, int axis);
 co_node *co_slice(co_graph *g, co_node *x, int axis, int64_t start, int64_t len);
 co_node *co_embedding(co_graph *g, co_node *table, co_node *idx);
-/* Factorisation: the score of pairs, [n,1]: table[0][idx[0]] . table[1][idx[1]] + biases[0][idx[0]] + biases[1][idx[1]]
- * + bias. The tables [rows,width] and biases [rows,1] are row-sparse parameters that nothing else reads, idx is I32 [n],
- * and bias is one number. */
+/* Factorisation: the score of pairs, [n,1]:
+ *     table[0][idx[0]] . table[1][idx[1]] + biases[0][idx[0]] + biases[1][idx[1]] + bias
+ * The tables [rows,width] and biases [rows,1] are row-sparse parameters that nothing else reads, idx is I32 [n], and
+ * bias is one number. */
 typedef struct co_pair {
     co_node *table[2], *biases[2], *bias, *idx[2];
 } co_pair;

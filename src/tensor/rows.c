@@ -1,5 +1,5 @@
-/* rows.c -- where the parts of a list of rows lie: | count | row numbers | values |, each on a cache line; and copies of
- * rows. */
+/* rows.c -- where the parts of a list of rows lie: | count | row numbers | values |, each on a cache line; and
+ * copies of rows. */
 #include "tensor/rows.h"
 
 enum { LINE = 16 }; /* elements */

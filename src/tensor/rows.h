@@ -31,8 +31,8 @@ co_rows co_rows_in(float *memory, size_t cap);
 /* dst [n,width] = rows row[0..n) of a table. */
 void co_rows_gather(float *dst, const float *table, const uint32_t *row, size_t n, size_t width);
 
-/* dst [width] = src [width]. Rows are short: a call of memcpy takes longer than the copy, and compilers make one of every
- * loop that copies, unless something else happens in it. */
+/* dst [width] = src [width]. Rows are short: a call of memcpy takes longer than the copy, and compilers make one of
+ * every loop that copies, unless something else happens in it. */
 static inline CO_INLINE void co_row_copy(float *restrict dst, const float *restrict src, size_t width)
 {
     typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));

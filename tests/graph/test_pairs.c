@@ -19,7 +19,8 @@ static co_node *table(co_graph *g, const char *name, int64_t rows, int64_t width
 static co_node *by_operators(co_graph *g, const co_pair *of, int64_t width)
 {
     co_node *ones = co_fill(g, CO_SHAPE(1, width), 1);
-    co_node *product = co_mul(g, co_embedding(g, of->table[0], of->idx[0]), co_embedding(g, of->table[1], of->idx[1]));
+    co_node *product =
+        co_mul(g, co_embedding(g, of->table[0], of->idx[0]), co_embedding(g, of->table[1], of->idx[1]));
     co_node *both =
         co_add(g, co_embedding(g, of->biases[0], of->idx[0]), co_embedding(g, of->biases[1], of->idx[1]));
 
@@ -32,10 +33,11 @@ static co_graph *net(bool fused, int64_t n, int64_t width)
     co_graph *g;
 
     CHECK_OK(co_graph_new(&g, true));
-    co_pair of = {.table = {table(g, "a", USERS, width), table(g, "b", ITEMS, width)},
-                  .biases = {table(g, "a_bias", USERS, 1), table(g, "b_bias", ITEMS, 1)},
-                  .bias = co_param(g, "bias", CO_SHAPE(1), (co_init){CO_INIT_UNIFORM, 1}, 0),
-                  .idx = {co_input(g, "upto 23", CO_I32, CO_SHAPE(n)), co_input(g, "upto 11", CO_I32, CO_SHAPE(n))}};
+    co_pair of = {
+        .table = {table(g, "a", USERS, width), table(g, "b", ITEMS, width)},
+        .biases = {table(g, "a_bias", USERS, 1), table(g, "b_bias", ITEMS, 1)},
+        .bias = co_param(g, "bias", CO_SHAPE(1), (co_init){CO_INIT_UNIFORM, 1}, 0),
+        .idx = {co_input(g, "upto 23", CO_I32, CO_SHAPE(n)), co_input(g, "upto 11", CO_I32, CO_SHAPE(n))}};
     co_node *y = fused ? co_pair_score(g, &of) : by_operators(g, &of, width);
     co_node *loss = co_mse(g, y, co_input(g, "y", CO_F32, CO_SHAPE(n, 1)));
     co_graph_loss(g, loss);
@@ -54,14 +56,16 @@ static void check_alike(const co_kernels *k, int64_t n, int64_t width, uint64_t 
         rig_run(&r[fused]);
         co_graph_free(g);
     }
-    CHECK(memcmp(r[0].stat, r[1].stat, sizeof(double)) == 0, "%s, %lld pairs of width %lld: another loss", k->level,
-          (long long)n, (long long)width);
+    CHECK(memcmp(r[0].stat, r[1].stat, sizeof(double)) == 0, "%s, %lld pairs of width %lld: another loss",
+          k->level, (long long)n, (long long)width);
     CHECK(r[0].leaf_len == r[1].leaf_len && memcmp(r[0].b.leaf, r[1].b.leaf, r[0].leaf_len) == 0,
           "%s, %lld pairs of width %lld: another gradient", k->level, (long long)n, (long long)width);
     for (int list = 0; list < 4; list++)
         CHECK(*r[0].rows[list].count == *r[1].rows[list].count &&
-                  memcmp(r[0].rows[list].row, r[1].rows[list].row, *r[0].rows[list].count * sizeof(uint32_t)) == 0,
-              "%s, %lld pairs of width %lld: list %d has other rows", k->level, (long long)n, (long long)width, list);
+                  memcmp(r[0].rows[list].row, r[1].rows[list].row,
+                         *r[0].rows[list].count * sizeof(uint32_t)) == 0,
+              "%s, %lld pairs of width %lld: list %d has other rows", k->level, (long long)n,
+              (long long)width, list);
     rig_close(&r[0]);
     rig_close(&r[1]);
 }

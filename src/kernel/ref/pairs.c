@@ -1,7 +1,8 @@
 /* pairs.c -- the score of pairs of rows of two tables, and its gradient as lists of rows.
  *
- * Each is one call instead of ten, with their bits: EMBEDDING of four tables, MUL, LINEAR by a row of ones, and ADD give
- * the score; MATMUL by that row of ones, MUL and EMBEDDING_ROWS give the gradient. Hence the zeros that sums begin with.
+ * Each stands for many calls, and has their bits: EMBEDDING of four tables, MUL, LINEAR by a row of ones, and ADD
+ * give the score; MATMUL by that row of ones, MUL and EMBEDDING_ROWS give the gradient. Hence the zeros that sums
+ * begin with.
  */
 #include "kernel/ref/real.h"
 
