@@ -19,14 +19,15 @@ co_cut co_cut_make(uint32_t n, uint32_t full, int slices, bool batch_stats)
 
 void co_cut_range(const co_cut *c, int leaf, uint32_t *lo, uint32_t *hi)
 {
-    int stride = c->slices / c->used;
-    uint64_t j = (uint64_t)(leaf / stride);
+    int used = __builtin_ctz((unsigned)c->used),
+        stride = __builtin_ctz((unsigned)c->slices) - used; /* as powers of two */
+    uint64_t j = (uint64_t)leaf >> stride;
 
     *lo = *hi = 0;
-    if (leaf % stride)
+    if ((int)(j << stride) != leaf)
         return;
-    *lo = (uint32_t)(j * c->n / (uint64_t)c->used);
-    *hi = (uint32_t)((j + 1) * c->n / (uint64_t)c->used);
+    *lo = (uint32_t)(j * c->n >> used);
+    *hi = (uint32_t)((j + 1) * c->n >> used);
 }
 
 bool co_cut_is_empty(const co_cut *cut, int from, int to)

@@ -238,8 +238,8 @@ const char *co_kernels_algorithm(const co_kernels *k, co_op op, const co_call *c
 /* The share [*lo, *hi) of n independent items for thread ith of nth. */
 static inline void co_share(int64_t n, int ith, int nth, int64_t *lo, int64_t *hi)
 {
-    *lo = n * ith / nth;
-    *hi = n * (ith + 1) / nth;
+    *lo = nth == 1 ? 0 : n * ith / nth; /* divisions are slow beside the work of a small call */
+    *hi = nth == 1 ? n : n * (ith + 1) / nth;
 }
 
 #endif
