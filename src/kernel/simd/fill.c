@@ -1,5 +1,5 @@
-/* fill.c -- fills the table of this level: first the kernels of the level below it (plain C, or fewer lanes), then those
- * of this level that replace them. */
+/* fill.c -- fills the table of this level: first the kernels of the level below it (plain C, or fewer lanes), then
+ * those of this level that replace them. */
 #include "kernel/kernel_int.h"
 #include "kernel/simd/simd_int.h"
 

@@ -96,8 +96,8 @@ ALWAYS_INLINE void packed_tile(const tile *g, int m, int wide)
     UNROLL for (int r = 0; r < m; r++) row_end(g, r, s[r], wide);
 }
 
-/* Rows of A that are read in place often come from memory: while a line of each is used, those of the next tile are asked
- * for. */
+/* Rows of A that are read in place often come from memory: while a line of each is used, those of the next tile are
+ * asked for. */
 ALWAYS_INLINE void strided_tile(const tile *g, int m, int wide)
 {
     vf s[MR][WIDE];

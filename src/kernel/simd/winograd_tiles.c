@@ -223,7 +223,7 @@ void win_dy_turned(float *z, int64_t step, int64_t slab, const tiles *in)
 /* Where the output of VW tiles goes in a plane of one channel: two rows of two pixels for each lane. */
 typedef struct place {
     int64_t h, w;
-    int64_t run; /* all pixels exist, and so many tiles lie side by side: VW / 2, VW / 4 or 2; 0: none, or not all exist */
+    int64_t run;    /* so many tiles lie side by side: VW / 2, VW / 4 or 2; 0: none, or pixels are missing */
     int32_t at[VW]; /* each tile's first pixel */
     int64_t n;      /* lanes that exist */
 } place;
