@@ -213,6 +213,23 @@ static co_err set_key(const co_dataset_def *def, void *cfg, const char *key, con
     return row ? co_option_set(row, cfg, key, value) : CO_OK;
 }
 
+/* The languages that the name of the file of pairs tells, if it tells any; or else the defaults. */
+static co_err set_languages(const co_dataset_def *def, void *cfg, const char *dir)
+{
+    pair_ask ask = {.lang = {"en", "it"}};
+    pair_files files;
+
+    if (pairs_find(&files, dir, "*", &ask) != CO_OK) {
+        co_errclear(); /* opening the set says it */
+        return CO_OK;
+    }
+    pairs_name(&ask, files.path[0]);
+    if (files.format == PAIRS_TWO_FILES || !ask.named[0][0])
+        return CO_OK;
+    CO_TRY(set_key(def, cfg, "lang_src", ask.named[0]));
+    return set_key(def, cfg, "lang_tgt", ask.named[1]);
+}
+
 static co_err open_set(co_dataset **out, const char *data, const char *dir)
 {
     const co_dataset_def *def = co_dataset_find(data);
@@ -222,6 +239,7 @@ static co_err open_set(co_dataset **out, const char *data, const char *dir)
         return CO_ENOMEM;
     co_err err = co_options_default(def->options, cfg);
     err = err ? err : set_key(def, cfg, strcmp(data, "text") == 0 ? "path" : "dir", dir);
+    err = err || strcmp(data, "pairs") != 0 ? err : set_languages(def, cfg, dir);
     err = err ? err : set_key(def, cfg, "on_error", "skip");
     err = err ? err : set_key(def, cfg, "normalize", "none");
     err = err ? err : co_dataset_open(out, def, cfg);

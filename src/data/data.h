@@ -94,7 +94,7 @@ typedef struct co_dataset {
     co_io io;
     uint32_t count[CO_SPLIT_COUNT];
     char fingerprint[65]; /* SHA-256 of the content as used */
-    char note[160];       /* what was decided for the user, for the first screen; "": nothing */
+    char note[256];       /* what was decided for the user, a line or two for the first screen; "": nothing */
     char place[512];      /* the folder or file that it was read from, as the user gave it; "": none */
     size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
     co_fds fds;           /* descriptors that `open` left open: ranks inherit these and no others */

@@ -45,9 +45,10 @@ static const co_option options[] = {
     {"column_src", CO_OPT_STR, offsetof(struct pairs_cfg, column[0]), "null",
      "column of a tab-separated file with the source: a number from 1 on, or a name of its first line; null: "
      "the one named"
-     " as data.lang_src, or else the first"},
+     " as data.lang_src there or by the file's name (NAME.en-it.tsv), or else the first"},
     {"column_tgt", CO_OPT_STR, offsetof(struct pairs_cfg, column[1]), "null",
-     "column with the target; null: the one named as data.lang_tgt, or else the second"},
+     "column with the target; null: the one named as data.lang_tgt there or by the file's name, or else the "
+     "second"},
     {"tokenizer_src", CO_OPT_STR, offsetof(struct pairs_cfg, tokenizer[0]), "null",
      "tokenizer file (Hugging Face JSON) of the source; null: words of the pairs to train on", .path = true,
      .of_host = true},
@@ -229,6 +230,19 @@ static void fingerprint(struct pairs *set, const uint8_t *part)
     co_sha256_hex(&hash, set->base.fingerprint);
 }
 
+/* Which column is which language, where the user may think otherwise: the columns are swapped, or assumed. */
+static void tell_columns(struct pairs *set, const pair_ask *ask)
+{
+    size_t n = strlen(set->base.note), room = sizeof set->base.note - n;
+    const int *column = set->list.column;
+
+    if (column[0] && (!ask->named[0][0] || column[0] != 1))
+        snprintf(set->base.note + n, room, "\n%s is column %d, %s is column %d%s", set->lang[0], column[0],
+                 set->lang[1], column[1],
+                 ask->named[0][0] ? ": the columns are swapped, as the file's name says"
+                                  : " (data.column_src, data.column_tgt)");
+}
+
 static void tell_note(struct pairs *set, const pair_files *files, uint32_t sources, uint32_t left_out)
 {
     const char *slash = strrchr(files->path[0], '/');
@@ -264,7 +278,7 @@ static co_err use_pairs(struct pairs *set, uint8_t *part, const pair_files *file
 
 static co_err read_set(struct pairs *set, const struct pairs_cfg *c)
 {
-    const pair_ask ask = {{c->lang[0], c->lang[1]}, {c->column[0], c->column[1]}};
+    pair_ask ask = {.lang = {c->lang[0], c->lang[1]}, .column = {c->column[0], c->column[1]}};
     pair_files files;
 
     if (!c->dir || !*c->dir)
@@ -274,10 +288,13 @@ static co_err read_set(struct pairs *set, const struct pairs_cfg *c)
     if (strcmp(c->lang[0], c->lang[1]) == 0)
         return co_fail(CO_EINPUT, "data.lang_src and data.lang_tgt are both %s", c->lang[0]);
     CO_TRY(pairs_find(&files, c->dir, c->file, &ask));
+    pairs_name(&ask, files.path[0]);
     CO_TRY(pairs_read(&set->list, &files, &ask));
     uint8_t *part = co_array(set->list.n, 1);
     co_err err = part ? use_pairs(set, part, &files, c) : CO_ENOMEM;
     co_free(part);
+    if (!err)
+        tell_columns(set, &ask);
     return err;
 }
 

@@ -8,7 +8,7 @@
 #include "data/data_int.h"
 #include "text/text.h"
 
-enum { PAIRS_MOST = 1 << 26 };
+enum { PAIRS_MOST = 1 << 26, PAIRS_LANG = 18 };
 
 /* The two sides of a pair, in the list's text. CO_SIDE_SOURCE, CO_SIDE_TARGET. */
 typedef struct sentence {
@@ -21,6 +21,7 @@ typedef struct pair_list {
     co_str text;
     pair *pair; /* [n], in the order of the file */
     uint32_t n, room;
+    int column[2]; /* columns 1 and 2 were assumed, or found by the file's name: from 1 on; else 0 */
 } pair_list;
 
 typedef enum { PAIRS_TABS, PAIRS_JSON, PAIRS_TWO_FILES } pairs_format;
@@ -34,8 +35,9 @@ typedef struct pair_files {
 typedef struct pair_ask {
     const char *lang[2]; /* "en", "it" */
     /* Columns of tab-separated files: a number from 1 on, or a name of the first line. NULL: the column
-     * named by lang, or else 1 and 2. */
+     * named by lang, or else the one that the file's name tells, or else 1 and 2. */
     const char *column[2];
+    char named[2][PAIRS_LANG]; /* the languages of columns 1 and 2 by the file's name; "": it tells nothing */
 } pair_ask;
 
 /* Finds the file, or the two, in `dir`, which may also be the file itself. `patterns` are names of files,
@@ -49,6 +51,11 @@ void pairs_tell_other_json(const char *dir, co_str *found);
 /* Do the first lines of this file hold pairs? If not, adds what they hold. Yes if it cannot be found out:
  * memory or the disk failed, and opening the set says so. */
 bool pairs_json_fits(const char *path, co_str *found);
+
+/* pairs_name.c: sets ask->named from the names of the file and its folder. */
+void pairs_name(pair_ask *ask, const char *path);
+/* Sets the columns, counted from 0, by ask->named, if that tells. CO_EINPUT: it tells other languages. */
+co_err pairs_name_columns(const csv *table, const pair_ask *ask, int column[2]);
 
 /* All pairs. Every line is checked; CO_EINPUT names file and line. Free with pair_list_fini, also after a
  * failure. */

@@ -129,7 +129,7 @@ static co_err choose_columns(const csv *table, const pair_ask *ask, int column[2
     if (column[0] == column[1])
         return csv_fail(table, "both sides are column %d: see data.column_src and data.column_tgt",
                         column[0] + 1);
-    return CO_OK;
+    return *is_head || ask->column[0] || ask->column[1] ? CO_OK : pairs_name_columns(table, ask, column);
 }
 
 /* What may part the fields of a line instead of tabs. */
@@ -164,6 +164,8 @@ static co_err read_tabs(pair_list *out, csv *table, const pair_ask *ask)
     CO_TRY(csv_next(table, &more));
     if (more)
         CO_TRY(choose_columns(table, ask, column, &is_head));
+    for (int s = 0; more && !is_head && !ask->column[0] && !ask->column[1] && s < 2; s++)
+        out->column[s] = column[s] + 1;
     if (more && is_head)
         CO_TRY(csv_next(table, &more));
     while (more) {

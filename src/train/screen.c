@@ -118,8 +118,11 @@ static void add_data(co_plan *plan)
     if (data->io.task == CO_TASK_CLASSIFY)
         add(facts, ", %lld classes", (long long)data->io.classes);
     add(facts, "; fingerprint %.12s\n", data->fingerprint);
-    if (data->note[0])
-        add(facts, "          %s\n", data->note);
+    for (const char *at = data->note; *at;) {
+        size_t len = strcspn(at, "\n");
+        add(facts, "          %.*s\n", (int)len, at);
+        at += len + (at[len] == '\n');
+    }
 }
 
 /* "global batch = slice x slices", and a remark if the training set is smaller than a batch. */

@@ -71,6 +71,15 @@ TEST(a_run_that_is_used_with_another_vocabulary_is_refused_and_keeps_what_it_has
              "data.tokenizer_tgt=tokenizer_it.json");
 }
 
+TEST(training_from_italian_to_english_swaps_the_columns_and_says_so)
+{
+    make_pairs();
+    succeeds("mv en-it/pairs.tsv en-it/pairs.en-it.tsv; $COHORT train train.py --lang_src it --lang_tgt en "
+             "--model_folder X " SMALL_PAIRS
+             "trainer.max_steps=1 2>&1 | grep 'it is column 2, en is column 1'");
+    succeeds("grep -q gatto X/tokenizer_it.json && grep -q sleeps X/tokenizer_en.json");
+}
+
 TEST(data_check_knows_pairs_and_says_what_is_wrong_with_them)
 {
     make_pairs();

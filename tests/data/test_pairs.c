@@ -76,6 +76,68 @@ TEST(every_layout_of_pairs_gives_the_same_sentences_and_the_same_split)
     co_dataset_close(first);
 }
 
+/* Opens `path` with these languages and returns the first pair as "source = target", or why it is refused, then
+ * the note. */
+static char *as_languages(const char *path, const char *src, const char *tgt)
+{
+    co_dataset *d = NULL;
+    co_str out = {0};
+
+    co_err err = set_try(&d, "pairs", "dir", path, "min_frequency", "1", "val_fraction", "0", "lang_src", src,
+                         "lang_tgt", tgt, (char *)NULL);
+    if (err) {
+        CHECK(err == CO_EINPUT, "error %d", err);
+        co_str_add(&out, co_errmsg());
+    } else {
+        say(d, CO_SPLIT_TRAIN, 0, &out);
+        co_str_add(&out, d->note);
+        co_dataset_close(d);
+    }
+    return out.p;
+}
+
+static const struct {
+    const char *path, *src, *tgt, *says[2];
+} by_name[] = {
+    {"t.en-it.tsv", "en", "it", {"Hello. = Ciao.", "each in one split"}},
+    {"t.en-it.tsv", "it", "en", {"Ciao. = Hello.", "\nit is column 2, en is column 1: the columns are swapped"}},
+    {"en-it.txt", "it", "en", {"Ciao. = Hello.", "swapped"}},
+    {"opus_en_it_v1.tsv.gz", "it", "en", {"Ciao. = Hello.", "swapped"}},
+    {"eng-ita.tsv", "ita", "eng", {"Ciao. = Hello.", "swapped"}},
+    {"en-zh_cn.tsv", "zh_cn", "en", {"Ciao. = Hello.", "swapped"}},
+    {"en-it/plain.tsv", "it", "en", {"Ciao. = Hello.", "swapped"}},
+    {"plain.tsv", "it", "en", {"Hello. = Ciao.", "\nit is column 1, en is column 2 (data.column_src"}},
+    {"my-set.tsv", "it", "en", {"Hello. = Ciao.", "it is column 1"}},
+    {"head.en-it.tsv", "it", "en", {"Hello. = Ciao.", "each in one split"}},
+    {"t.en-it.tsv",
+     "de",
+     "en",
+     {"t.en-it.tsv", "data.lang_src=de, but the file's name says that it holds en and it"}},
+    {"t.en-it.tsv", "en", "fr", {"data.lang_tgt=fr", "data.column_src=1 data.column_tgt=2"}},
+    {"b.en-it.jsonl", "it", "en", {"Ciao. = Hello.", "each in one split"}},
+    {"opus_books", "it", "en", {"Ciao. = Hello.", "each in one split"}},
+};
+
+TEST(the_columns_of_pairs_follow_the_languages_in_the_file_s_name)
+{
+    put("t.en-it.tsv", tsv);
+    put("b.en-it.jsonl", jsonl);
+    CHECK(test_sh("cp t.en-it.tsv en-it.txt; gzip -c en-it.txt > opus_en_it_v1.tsv.gz; mkdir en-it;"
+                  "for n in eng-ita en-zh_cn en-it/plain plain my-set; do cp t.en-it.tsv $n.tsv; done;"
+                  "(printf 'it\\ten\\n'; cat t.en-it.tsv) > head.en-it.tsv; mkdir -p opus_books/it-en;"
+                  "cut -f1 t.en-it.tsv | grep . > opus_books/it-en/B.en-it.en;"
+                  "cut -f2 t.en-it.tsv | grep . > opus_books/it-en/B.en-it.it")
+                  .status == 0,
+          "no files");
+    for (size_t i = 0; i < CO_COUNT(by_name); i++) {
+        char *text = as_languages(by_name[i].path, by_name[i].src, by_name[i].tgt);
+        for (int k = 0; k < 2; k++)
+            CHECK(test_contains(text, by_name[i].says[k]), "%s, %s to %s: %s", by_name[i].path,
+                  by_name[i].src, by_name[i].tgt, text);
+        co_free(text);
+    }
+}
+
 /* Which split each source sentence is in, of 300 pairs of 100 sentences. */
 TEST(a_source_sentence_is_in_one_split_whatever_the_order_of_the_lines)
 {
