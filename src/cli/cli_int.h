@@ -176,10 +176,12 @@ enum { HITS_AT = 10 };
  * (NULL: fine). CO_EINPUT has the first line that differs. */
 co_err ids_text(const co_dataset *data, co_str *out);
 co_err ids_check(const char *checkpoint, const co_dataset *data);
-/* run_files.c: the data set's files for the run folder, and whether the run of this checkpoint (NULL: fine)
- * has the same. CO_EINPUT names the file that differs. */
+/* run_files.c: writes the data set's files to the run folder. */
 co_err run_files_write(const co_dataset *data, co_folder *folder);
-co_err run_files_check(const char *checkpoint, const co_dataset *data);
+/* For co_train_spec.check_data: does the data number its tokens, users and items as the run did that
+ * spec->resume or weights=RUN is of? CO_EINPUT names the file and the first token or line that differs. With
+ * weights_skip a difference is a warning only: the user may skip the tensors that it concerns. */
+co_err check_data(const co_train_spec *spec, const co_dataset *data);
 
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 /* ps.c: a table, or a JSON object per line */

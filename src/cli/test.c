@@ -112,14 +112,13 @@ co_err eval_line_open(eval_line *t)
     CO_TRY(app_open(&t->app, &t->line));
     CO_TRY(co_mistake(wrong, find_weights(t)));
     t->app.spec.resume = t->app.resume;
+    t->app.spec.check_data = check_data;
     bool translates_lines = t->lines && t->app.spec.model && t->app.spec.model->decoder;
     t->app.spec.vocabulary_only = t->lines_told || translates_lines;
     if (wrong->n)
         CO_TRY(co_plan_check_look(&t->app.spec, app_sure(&t->app), wrong));
     CO_TRY(co_mistakes_tell(wrong));
-    CO_TRY(make_plan(t));
-    CO_TRY(run_files_check(t->app.resume, co_plan_facts_of(t->plan)->data));
-    return ids_check(t->app.resume, co_plan_facts_of(t->plan)->data);
+    return make_plan(t);
 }
 
 void eval_line_close(eval_line *t)

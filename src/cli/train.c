@@ -65,6 +65,7 @@ static void tell_changes(training *s)
 static void settle_spec(app *a)
 {
     a->spec.resume = a->resume;
+    a->spec.check_data = check_data;
     a->spec.ckpt_root = a->cfg->ckpt_enabled ? "" : NULL; /* known once the folder is open */
 }
 
@@ -101,9 +102,7 @@ static co_err make_plan(training *s)
     co_err err = co_plan_new(&s->plan, &s->app.spec);
     bar_end(&bar);
     s->app.spec.fetch_tell = NULL;
-    CO_TRY(err);
-    CO_TRY(run_files_check(s->app.resume, co_plan_facts_of(s->plan)->data));
-    return ids_check(s->app.resume, co_plan_facts_of(s->plan)->data);
+    return err;
 }
 
 co_err training_plan(training *s, line *l)

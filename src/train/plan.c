@@ -151,7 +151,8 @@ enum {
     WEIGHTS = 1 << 23,    /* the file of first weights is there, if one is given */
     SAME_MODEL = 1 << 24, /* as in the checkpoint; also if there is none */
     SAME_BATCH = 1 << 25,
-    SAME_OPTIM = 1 << 26
+    SAME_OPTIM = 1 << 26,
+    SAME_WORDS = 1 << 27 /* tokens and rows mean what they meant in the run that the weights are of */
 };
 
 typedef struct decision {
@@ -191,6 +192,11 @@ static co_err open_data(co_plan *plan)
 
     CO_TRY(open_vocabulary(plan, &done));
     return done ? CO_OK : co_dataset_open(&plan->data, plan->spec.data, plan->spec.data_cfg);
+}
+
+static co_err check_words(co_plan *plan)
+{
+    return plan->spec.check_data ? plan->spec.check_data(&plan->spec, plan->data) : CO_OK;
 }
 
 static co_err check_model(co_plan *plan)
@@ -268,7 +274,8 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {make_order, SLICES | DATA, 0},
                                     {make_audit_order, SLICES | DATA, 0},
                                     {choose_updates, GRAPHS | OPTIM | SCHEDULE | STEPS, RECIPE},
-                                    {check_same_model, GRAPHS | START, SAME_MODEL},
+                                    {check_words, DATA, SAME_WORDS},
+                                    {check_same_model, GRAPHS | START | SAME_WORDS, SAME_MODEL},
                                     {check_same_batch, SLICES | START, SAME_BATCH},
                                     {check_same_epochs, STEPS | SAME_BATCH, 0},
                                     {check_same_seed, START, 0},
@@ -277,7 +284,7 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {check_same_moments, RECIPE | SAME_MODEL | SAME_OPTIM, 0},
                                     {check_steps_left, STEPS | SAME_BATCH, 0},
                                     {find_weights, 0, WEIGHTS},
-                                    {check_weights, GRAPHS | WEIGHTS, 0},
+                                    {check_weights, GRAPHS | WEIGHTS | SAME_WORDS, 0},
                                     {0}};
 
 static co_err check_splits(co_plan *plan)
@@ -294,9 +301,10 @@ static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},
                                    {choose_eval, TRAINER | DATA | START, EVALS},
                                    {make_eval_graphs, KERNELS | FITS | EVALS, EVAL_GRAPHS},
                                    {check_splits, EVAL_GRAPHS, GRAPHS},
-                                   {check_weights_fit, GRAPHS, 0},
+                                   {check_words, DATA, SAME_WORDS},
+                                   {check_weights_fit, GRAPHS | SAME_WORDS, 0},
                                    {find_weights, 0, WEIGHTS},
-                                   {check_weights, GRAPHS | WEIGHTS, 0},
+                                   {check_weights, GRAPHS | WEIGHTS | SAME_WORDS, 0},
                                    {0}};
 
 /* Runs the table. An error that is not the user's mistake ends it; mistakes found before are reported first. */

@@ -56,6 +56,9 @@ typedef struct co_train_spec {
     int64_t val_samples; /* CLASSIFY: for so many samples of the validation co_plan_val_choice has an answer */
     co_fetch_tell *fetch_tell; /* progress of model.pretrained=true while the plan is made; may be NULL */
     void *fetch_ctx;
+    /* Refuses data whose tokens or rows have other meanings than in the run that `resume` or cfg->weights is of;
+     * may be NULL. It is asked before weights are compared with the model, because it knows the cause. */
+    co_err (*check_data)(const struct co_train_spec *spec, const co_dataset *data);
     /* co_plan_to_look only: the data set is opened from the vocabulary in the checkpoint, without samples,
      * if both have one. */
     bool vocabulary_only;

@@ -43,6 +43,25 @@ TEST(a_run_on_ratings_keeps_the_map_of_ids_and_refuses_data_with_other_rows)
     CHECK(r.status == 0, "%s", r.out);
 }
 
+TEST(ratings_with_fewer_items_are_refused_by_the_first_id_that_differs)
+{
+    static const char *const uses[] = {
+        "test ckpt_path=a --split val data.dir=y",
+        "train run.dir=a ckpt_path=auto trainer.max_epochs=4 data.dir=y",
+        "train data=movielens model=factors run.dir=b weights=a trainer.max_epochs=1 data.dir=y"};
+
+    train("");
+    CHECK(test_sh("mkdir y; awk -F, '$2 != 10' %s/ratings.csv > y/ratings.csv", sample()).status == 0,
+          "no file");
+    for (size_t i = 0; i < CO_COUNT(uses); i++) {
+        test_run r = test_sh("$COHORT %s", uses[i]);
+        CHECK(r.status == 2 && test_contains(r.out, "ids.csv, line") &&
+                  test_contains(r.out, "the run has item,1,10 there") && !test_contains(r.out, "item.weight"),
+              "%s: %d %s", uses[i], r.status, r.out);
+        free(r.out);
+    }
+}
+
 /* A figure of a run's summary.json: "metrics", "val/rmse". */
 static double figure(const char *folder, const char *group, const char *name)
 {

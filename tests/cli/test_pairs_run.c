@@ -71,6 +71,26 @@ TEST(a_run_that_is_used_with_another_vocabulary_is_refused_and_keeps_what_it_has
              "data.tokenizer_tgt=tokenizer_it.json");
 }
 
+TEST(weights_of_a_run_with_another_vocabulary_are_refused_and_the_first_token_is_named)
+{
+    make_pairs();
+    succeeds("$COHORT train experiment=en_it " SMALL_PAIRS "trainer.max_steps=2 run.dir=r");
+    succeeds("sed 's/\"sleeps\"/\"snores\"/' r/tokenizer_en.json > other.json");
+    refuses("$COHORT train experiment=en_it " SMALL_PAIRS
+            "trainer.max_steps=2 run.dir=s weights=r data.tokenizer_src=other.json",
+            "is \"sleeps\" in the run's and \"snores\" here (18 tokens there, 18 here)");
+    succeeds("$COHORT train experiment=en_it " SMALL_PAIRS "trainer.max_steps=2 run.dir=t weights=r "
+             "weights_skip='src_embed.*' data.tokenizer_src=other.json 2>&1 | grep 'only a warning'");
+    refuses("$COHORT train experiment=en_it " SMALL_PAIRS
+            "trainer.max_steps=4 run.dir=r ckpt_path=auto data.min_frequency=20",
+            "has another vocabulary than the run's");
+    test_run r = test_sh("$COHORT train experiment=en_it " SMALL_PAIRS
+                         "trainer.max_steps=4 run.dir=u weights=r data.min_frequency=20");
+    CHECK(r.status == 2 && test_contains(r.out, "18 tokens there") && !test_contains(r.out, "src_embed"),
+          "%d %s", r.status, r.out);
+    free(r.out);
+}
+
 TEST(training_from_italian_to_english_swaps_the_columns_and_says_so)
 {
     make_pairs();
