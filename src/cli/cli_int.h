@@ -153,6 +153,8 @@ char *app_differences(const app *a, const line *l);
 /* Puts the configuration of the run in `dir` before the words, unless they choose a group. No run: nothing
  * happens. */
 co_err line_use_own(line *l, const char *dir);
+/* resume.c: does a word choose experiment, model, data, optim or trainer? */
+bool line_names_group(const line *l);
 /* Turns ckpt_path into a checkpoint folder and, for auto, the run folder to continue in. */
 co_err app_find_resume(app *a, const line *l);
 

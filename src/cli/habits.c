@@ -279,12 +279,23 @@ co_err habits_word(habit_line *h, const char *word)
     return apply(h, row, word, word);
 }
 
+/* --preload on a folder that holds a run: its own configuration is used, not a recipe. */
+static bool preloads_a_run(const habit_line *h)
+{
+    char *path = line_uses(h, "--preload") ? line_ckpt_path(h->line) : NULL, *dir = line_run_dir(h->line);
+    bool found = path && *path && dir && has(dir, "config.yaml") && !line_names_group(h->line);
+
+    co_free(path);
+    co_free(dir);
+    return found;
+}
+
 co_err habits_end(habit_line *h)
 {
     line *l = h->line;
 
     if (!h->base || only_looks(l) || line_has(l, "experiment") || line_has(l, "data") ||
-        line_has(l, "datamodule"))
+        line_has(l, "datamodule") || preloads_a_run(h))
         return CO_OK;
     char *word = co_pool_printf(&l->pool, "experiment=%s", h->base->base);
     if (!word)

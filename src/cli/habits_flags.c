@@ -119,7 +119,7 @@ const co_conf_habit habit_flags[] = {
     {"--preload", "", CO_HABIT_DROPPED, .takes = "latest"},
     {"--preload", "latest", CO_HABIT_BECOMES, "ckpt_path=auto", "the newest of run.dir, if there is one",
      "latest"},
-    REFUSE("--preload", "latest", "give the checkpoint's folder: ckpt_path=RUN/checkpoints/epoch_009"),
+    {"--preload", NULL, CO_HABIT_BECOMES, "ckpt_path", "the checkpoint of that epoch in run.dir", "latest"},
 
     /* torchrun */
     HOSTS("--standalone", NULL, "--standalone"),

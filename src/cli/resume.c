@@ -4,12 +4,14 @@
  *     ckpt_path=auto WORDS              the newest unfinished run of that configuration, or a new run
  *     run.dir=X ckpt_path=auto          the run in X, with its own configuration
  *     run.dir=X ckpt_path=auto WORDS    the run in X, or a new run there
+ *     run.dir=X ckpt_path=3             the same from the checkpoint of epoch 3 in X
  *     ckpt_path=FOLDER                  that checkpoint, or the newest one of that run, in a new run folder
  *
  * If there is no such run and the line does not say what to train, the line is refused.
  */
 #include "cli/cli_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -46,7 +48,7 @@ static bool describes_run(const line *l)
     return k.describes;
 }
 
-static bool names_a_group(const line *l)
+bool line_names_group(const line *l)
 {
     static const char *const groups[] = {"experiment", "model", "data", "optim", "trainer"};
 
@@ -58,12 +60,12 @@ static bool names_a_group(const line *l)
 
 co_err line_use_own(line *l, const char *dir)
 {
-    return has(dir, "config.yaml") && !names_a_group(l) ? line_use_run(l, dir) : CO_OK;
+    return has(dir, "config.yaml") && !line_names_group(l) ? line_use_run(l, dir) : CO_OK;
 }
 
 static co_err use_dir(line *l, const char *dir)
 {
-    if (has(dir, "config.yaml") && !names_a_group(l)) {
+    if (has(dir, "config.yaml") && !line_names_group(l)) {
         CO_TRY(line_use_own(l, dir));
         if (l->base)
             co_say("continuing with the configuration of %s", dir);
@@ -99,6 +101,12 @@ static co_err use_newest(line *l)
     return err;
 }
 
+/* Does ckpt_path name an epoch? A file or folder of that name comes first. */
+static bool is_epoch(const char *path)
+{
+    return *path && strspn(path, "0123456789") == strlen(path) && strlen(path) < 10 && !co_fs_exists(path);
+}
+
 co_err line_use_continued(line *l)
 {
     char *path = line_ckpt_path(l), *dir = line_run_dir(l);
@@ -109,6 +117,8 @@ co_err line_use_continued(line *l)
         err = use_dir(l, dir);
     else if (automatic && !describes_run(l))
         err = use_newest(l);
+    else if (path && dir && is_epoch(path) && has(dir, "config.yaml"))
+        err = use_dir(l, dir);
     co_free(path);
     co_free(dir);
     return err;
@@ -159,6 +169,46 @@ static co_err find_auto(app *a)
     return err ? co_fail_in(err, "ckpt_path=auto") : CO_OK;
 }
 
+/* The number after "epoch" in a checkpoint's name; -1: it has none. */
+static long epoch_in(const char *name)
+{
+    const char *at = strstr(name, "epoch");
+
+    at = at ? at + strcspn(at, "0123456789") : NULL;
+    return at && *at ? strtol(at, NULL, 10) : -1;
+}
+
+/* The checkpoint of an epoch in the run's folder. If there is none, the message lists those that there are. */
+static co_err find_epoch(app *a, const char *epoch)
+{
+    co_ckpt_info *list = NULL;
+    int n = 0;
+    co_str names = {0};
+
+    if (!a->run_dir)
+        return co_fail(
+            CO_EINPUT,
+            "%s names an epoch, and the line names no run: add run.dir=FOLDER (--model_folder FOLDER),"
+            " or give the checkpoint's folder: ckpt_path=RUN/checkpoints/epoch_009",
+            epoch);
+    char *root = co_sprintf("%s/checkpoints", a->run_dir), *path = NULL;
+    co_err err = !root ? CO_ENOMEM : co_fs_is_dir(root) ? co_ckpt_ls(&list, &n, root) : CO_OK;
+    for (int i = 0; i < n; i++) {
+        if (epoch_in(list[i].name) == strtol(epoch, NULL, 10) && !path)
+            path = co_sprintf("%s/%s", root, list[i].name);
+        co_str_addf(&names, "%s%s", names.len ? ", " : "", list[i].name);
+    }
+    if (!err)
+        err = path ? find_checkpoint(&a->resume, path)
+                   : co_fail(CO_EINPUT, "%s has no checkpoint of epoch %s; it has %s", a->run_dir, epoch,
+                             names.len ? co_str_text(&names) : "none");
+    co_str_fini(&names);
+    co_ckpt_ls_free(list, n);
+    co_free(path);
+    co_free(root);
+    return err;
+}
+
 co_err app_find_resume(app *a, const line *l)
 {
     const char *path = a->cfg->ckpt_path;
@@ -169,6 +219,6 @@ co_err app_find_resume(app *a, const line *l)
         return CO_OK;
     if (strcmp(path, "auto") == 0)
         return l->mistakes.n ? CO_OK : find_auto(a); /* with a mistake, no run has this configuration */
-    co_err err = find_checkpoint(&a->resume, path);
+    co_err err = is_epoch(path) ? find_epoch(a, path) : find_checkpoint(&a->resume, path);
     return err ? co_fail_in(err, "ckpt_path") : CO_OK;
 }

@@ -82,7 +82,7 @@ static const struct wrong table[] = {
     {"a tokenizer that is none",
      "train experiment=en_it data.dir=pairs/good.tsv data.tokenizer_src=pairs/good.tsv",
      {"data.tokenizer_src", "good.tsv"}},
-    {"an epoch to load", "train --preload 12", {"--preload 12", "ckpt_path=RUN/checkpoints/"}},
+    {"an epoch to load", "train --preload 12", {"ckpt_path", "12 names an epoch", "ckpt_path=RUN/checkpoints/"}},
     {"nothing to resume", "train --resume nowhere", {"ckpt_path", "nowhere", "does not exist"}},
     {"a script's module", "train --module pkg.train", {"--module", "runs no script"}},
     /* all mistakes of a line at once */

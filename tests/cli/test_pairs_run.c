@@ -91,6 +91,24 @@ TEST(weights_of_a_run_with_another_vocabulary_are_refused_and_the_first_token_is
     free(r.out);
 }
 
+TEST(preload_continues_a_run_with_its_own_configuration)
+{
+    make_pairs();
+    succeeds("$COHORT train --model_folder f --batch_size 8 --d_model 16 --num_epochs 2 model.layers=1 "
+             "model.heads=2 "
+             "model.d_ff=32 trainer.devices=1 logger=none");
+    succeeds(
+        "$COHORT train --model_folder f --preload latest --num_epochs 3 2>&1 | grep 'configuration of f'");
+    json_t *summary = json_of("%s/summary.json", "f");
+    CHECK(number_in(summary, "steps") == 21, "%lld steps", number_in(summary, "steps"));
+    json_decref(summary);
+    succeeds("cp -r f g; n=$(ls f/checkpoints | grep -o 'epoch_.*' | tail -1); "
+             "$COHORT train --model_folder g --preload ${n#epoch_} --num_epochs 4 2>&1 | grep 'configuration "
+             "of g'");
+    refuses("$COHORT train --model_folder f --preload 09 --num_epochs 5",
+            "f has no checkpoint of epoch 09; it has epoch_");
+}
+
 TEST(training_from_italian_to_english_swaps_the_columns_and_says_so)
 {
     make_pairs();
