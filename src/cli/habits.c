@@ -223,6 +223,13 @@ static bool names_data(const habit_line *h)
     return flag_has_base(h) || line_uses(h, "--preload") || line_uses(h, "--resume");
 }
 
+/* Flags that the transformer's train.py has: its task may be meant. */
+static bool is_like_the_transformer(const habit_line *h)
+{
+    return line_uses(h, "--seq-len") || line_uses(h, "--d-model") || line_uses(h, "--batch-size") ||
+           line_uses(h, "--num-epochs");
+}
+
 co_err habits_script(habit_line *h)
 {
     co_str text = {0};
@@ -240,9 +247,13 @@ co_err habits_script(habit_line *h)
         add_shell_word(&text, h->argv[i]);
     co_err err = co_str_err(&text);
     if (!err)
-        err = co_fail(CO_EINPUT,
-                      "%s: `cohort %s` runs no script, and nothing on the line names data; to run it: %s",
-                      h->argv[at], h->line->command, co_str_text(&text));
+        err = co_fail(
+            CO_EINPUT, "%s: `cohort %s` runs no script, and nothing on the line names data%s; to run it: %s",
+            h->argv[at], h->line->command,
+            is_like_the_transformer(h) ? "; to train the transformer that translates, add experiment=en_it"
+                                         " (--lang_src and --model_folder choose it, too)"
+                                       : "",
+            co_str_text(&text));
     co_str_fini(&text);
     return err;
 }

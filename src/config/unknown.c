@@ -2,6 +2,7 @@
  * key. */
 #include "config/config_int.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const co_option *row_option(const co_conf_row *row, const char *group, const char *key)
@@ -12,6 +13,27 @@ static const co_option *row_option(const co_conf_row *row, const char *group, co
             conf_has_alias(o, key))
             return o;
     return NULL;
+}
+
+/* The only built-in experiment that chooses a row with this key, " (experiment=en_it has it)"; "" if there is none
+ * or several. */
+static void add_experiment(co_str *out, const co_conf_group *g, const char *key)
+{
+    static const char folder[] = "experiment/";
+    const char *found = NULL;
+    char line[96];
+
+    for (const co_conf_builtin *b = co_conf_builtins; b->path; b++)
+        for (int r = 0; r < g->n_rows && strncmp(b->path, folder, sizeof folder - 1) == 0; r++) {
+            snprintf(line, sizeof line, "override /%s: %s\n", g->name, g->rows[r].name);
+            if (!row_option(&g->rows[r], g->name, key) || !strstr(b->text, line))
+                continue;
+            if (found)
+                return;
+            found = b->path + sizeof folder - 1;
+        }
+    if (found)
+        co_str_addf(out, " (experiment=%s has it)", found);
 }
 
 /* `model=mlp has no key "heads" (model=lm has); its keys: hidden dropout` */
@@ -29,6 +51,8 @@ static co_err other_row(const co_conf *c, const co_conf_group *g, const char *ke
         if (row_option(&g->rows[r], g->name, key))
             co_str_addf(&rows, "%s%s=%s", rows.len ? ", " : "", g->name, g->rows[r].name);
     bool chosen = c->picks[conf_group_index(c->spec, g->name, n)].set;
+    if (!chosen)
+        add_experiment(&rows, g, key);
     co_err err = co_str_err(&keys) ? co_str_err(&keys) : co_str_err(&rows);
     if (!err && !chosen)
         err = co_fail(CO_EINPUT, "%s needs %s; the line has %s=%s, the default", key, co_str_text(&rows),

@@ -140,6 +140,7 @@ TEST(a_script_of_ones_own_without_data_is_refused_with_the_line_that_runs_it)
         {"--nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8",
          "/cohort launch --nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8\n"},
         {"'my dir/run.py' model=cnn 50 10", "/cohort launch 'my dir/run.py' model=cnn 50 10\n"},
+        {"train.py --batch_size 8", "to train the transformer that translates, add experiment=en_it"},
         {"main.py", "main.py: `cohort train` runs no script"}};
 
     for (size_t i = 0; i < CO_COUNT(lines); i++) {
