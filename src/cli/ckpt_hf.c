@@ -40,6 +40,14 @@ static int64_t size_of(const facts *x, const char *tensor, int dim)
     return t && dim < t->shape.nd ? t->shape.d[dim] : 0;
 }
 
+static bool has_layer(const facts *x, const char *layer)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.weight", layer);
+    return co_st_find(x->weights, name) != NULL;
+}
+
 /* --- the model ------------------------------------------------------------------------------------------ */
 static int count_blocks(const facts *x)
 {
@@ -131,9 +139,14 @@ static void add_pictures(json_t *to, const facts *x)
 
 static json_t *pretrained_cfg(const facts *x, int64_t classes)
 {
-    json_t *cfg = json_pack("{s:b, s:b, s:I, s:s, s:s}", "custom_load", 0, "fixed_input_size", x->is_vit,
-                            "num_classes", (json_int_t)classes, "first_conv", x->first, "classifier", x->head);
+    json_t *cfg = json_pack("{s:b, s:b}", "custom_load", 0, "fixed_input_size", x->is_vit);
 
+    if (classes)
+        json_object_set_new(cfg, "num_classes", json_integer(classes));
+    if (has_layer(x, x->first))
+        json_object_set_new(cfg, "first_conv", json_string(x->first));
+    if (classes)
+        json_object_set_new(cfg, "classifier", json_string(x->head));
     if (cfg)
         add_pictures(cfg, x);
     return cfg;
@@ -157,16 +170,25 @@ static co_err write_config(const facts *x, const char *path)
     char head[64];
     snprintf(head, sizeof head, "%s.weight", x->head);
     int64_t classes = size_of(x, head, 0), features = size_of(x, head, 1);
-    json_t *config = json_pack("{s:s, s:I, s:I}", "architecture", architecture(x), "num_classes",
-                               (json_int_t)classes, "num_features", (json_int_t)features);
+    json_t *config = json_pack("{s:s}", "architecture", architecture(x));
     json_t *args = model_args(x), *labels = label_names(x, classes);
 
+    if (classes) {
+        json_object_set_new(config, "num_classes", json_integer(classes));
+        json_object_set_new(config, "num_features", json_integer(features));
+    }
     if (args)
         json_object_set_new(config, "model_args", args);
     if (labels)
         json_object_set_new(config, "label_names", labels);
     json_object_set_new(config, "pretrained_cfg", pretrained_cfg(x, classes));
-    co_err err = config ? co_json_write(config, path) : CO_ENOMEM;
+    /* 15 digits: 0.485, not 0.48499999999999999 */
+    char *text = config ? json_dumps(config, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    size_t len = text ? strlen(text) : 0;
+    if (text)
+        text[len++] = '\n'; /* replaces the NUL */
+    co_err err = text ? co_fs_write_atomic(path, text, len) : CO_ENOMEM;
+    co_free(text);
     json_decref(config);
     return err;
 }

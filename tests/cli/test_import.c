@@ -79,6 +79,21 @@ TEST(a_folder_for_timm_says_what_the_model_and_its_pictures_are)
     free(r.out);
 }
 
+TEST(a_folder_of_a_model_without_pictures_names_no_layer_that_it_lacks)
+{
+    test_run r =
+        test_sh("$COHORT train data=movielens data.dir=%s model=factors run.dir=f trainer.max_steps=1 "
+                "console=quiet test=false > /dev/null; $COHORT ckpt export f --to hf --out hf && "
+                "cat hf/config.json",
+                test_repo("tests/data/movielens/csv"));
+
+    CHECK(r.status == 0 && test_contains(r.out, "\"architecture\": \"factors\""), "%d %s", r.status, r.out);
+    CHECK(!test_contains(r.out, "conv1") && !test_contains(r.out, "\"fc\"") &&
+              !test_contains(r.out, "num_classes"),
+          "%s", r.out);
+    free(r.out);
+}
+
 /* Where the data is not, the folder is made all the same, and the reader is warned. */
 TEST(a_folder_for_timm_is_made_without_the_data_and_says_what_it_lacks)
 {
@@ -94,7 +109,7 @@ TEST(a_folder_for_timm_is_made_without_the_data_and_says_what_it_lacks)
 
     CHECK(without, "%s", r.out);
     *without++ = '\0';
-    CHECK(test_contains(r.out, "0.48499999") && test_contains(r.out, "0.229000") &&
+    CHECK(test_contains(r.out, "0.485,") && test_contains(r.out, "0.229,") &&
               test_contains(r.out, "\"crop_pct\": 0.8") &&
               test_contains(r.out, "\"architecture\": \"resnet18\""),
           "%s", r.out);
