@@ -21,11 +21,12 @@ static co_err op_global(pickle_machine *m)
         return pickle_push(m, &(pickle_value){.kind = PICKLE_OBJECT});
     snprintf(shown, sizeof shown, "%.80s.%.70s", module, name);
     co_utf8_clean(clean, sizeof clean, shown);
+    bool whole = m->values.n == 0; /* this makes the outermost value, in which all others are */
     return co_fail(
-        CO_EINPUT,
-        "%s asks for %s: only tensors and plain values are read (`cohort ckpt import --drop-objects` leaves "
-        "the rest out; nothing of it is ever run)",
-        m->what, clean);
+        CO_EINPUT, "%s asks for %s: only tensors and plain values are read%s", m->what, clean,
+        whole ? ". The file is a whole object, such as torch.save(model) writes, and no state dict; save"
+                " that: torch.save(model.state_dict(), \"model.pth\")"
+              : " (`cohort ckpt import --drop-objects` leaves the rest out; nothing of it is ever run)");
 }
 
 /* callable, tuple -> value. REDUCE calls a function, NEWOBJ makes an object of a class. */

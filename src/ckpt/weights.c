@@ -14,9 +14,10 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/str.h"
 #include "tensor/safetensors.h"
 
-enum { PIECE = 1 << 20 };
+enum { PIECE = 1 << 20, FEW_LAYERS = 4 };
 
 /* --- what is left out ----------------------------------------------------------------------------------- */
 /* Does one of the patterns, separated by commas, match? `list` may be NULL. */
@@ -71,11 +72,9 @@ static co_err compare(const co_entry *e, const co_st_tensor *t)
     const char *dtype = co_dtype_name(e->dtype);
 
     if (!co_shape_eq(&t->shape, &e->shape) && !resample_side(e, &t->shape)) {
-        const char *dot = strrchr(e->name, '.');
-        int module = dot ? (int)(dot - e->name) : (int)strlen(e->name);
-        return co_fail(CO_EINPUT, "tensor %s is %s there, %s here; weights_skip=\"%.*s%s\" lets it start anew",
-                       e->name, co_shape_text(there, sizeof there, &t->shape),
-                       co_shape_text(here, sizeof here, &e->shape), module, e->name, dot ? ".*" : "");
+        return co_fail(CO_EINPUT, "tensor %s is %s there, %s here", e->name,
+                       co_shape_text(there, sizeof there, &t->shape),
+                       co_shape_text(here, sizeof here, &e->shape));
     }
     if (strcmp(t->dtype_name, dtype) != 0)
         return co_fail(
@@ -121,6 +120,46 @@ static co_err match(const co_layout *l, const int *idx, const weights_file *f, c
     return CO_OK;
 }
 
+/* Adds to the list of patterns every layer with a tensor of another shape. False: there are too many. */
+static bool add_other_layers(co_str *list, int *added, const co_layout *l, const weights_file *f)
+{
+    *added = 0;
+    for (int i = 0; i < l->n; i++) {
+        const co_entry *e = &l->entry[i];
+        const co_st_tensor *t = skipped(list->p, e->name) ? NULL : weights_find(f, e->name);
+        if (!t || co_shape_eq(&t->shape, &e->shape) || resample_side(e, &t->shape))
+            continue;
+        const char *dot = strrchr(e->name, '.');
+        int len = dot ? (int)(dot - e->name) : (int)strlen(e->name);
+        if (++*added > FEW_LAYERS || len > 200)
+            return false;
+        co_str_addf(list, "%s%.*s%s", list->len ? "," : "", len, e->name, dot ? ".*" : "");
+        if (co_str_err(list))
+            return false;
+    }
+    return *added > 0;
+}
+
+/* `err` says that the weights do not fit. If they do without a few layers, adds the weights_skip for these. */
+static co_err suggest_skip(const co_layout *l, const int *idx, const weights_file *f, const char *skip,
+                           co_err err)
+{
+    co_str list = {0};
+    char *why = co_sprintf("%s", co_errmsg()); /* a copy: comparing again replaces it */
+    int added;
+
+    if (skip)
+        co_str_add(&list, skip);
+    if (why && err == CO_EINPUT && add_other_layers(&list, &added, l, f) && match(l, idx, f, list.p) == CO_OK)
+        err = co_fail(err, "%s; weights_skip=\"%s\" lets %s start anew", why, list.p,
+                      added == 1 ? "it" : "them");
+    else if (why)
+        err = co_fail(err, "%s", why);
+    co_free(why);
+    co_str_fini(&list);
+    return err;
+}
+
 static co_err read_resampled(weights_file *f, const co_st_tensor *t, const co_entry *e, int64_t side, float *dst)
 {
     float *whole = co_alloc(t->len); /* [1, 1 + side * side, d] */
@@ -155,8 +194,10 @@ co_err co_weights_load(const char *path, const co_layout *layout, const char *sk
 
     if (!err)
         err = check_skip(skip, layout, f);
-    if (!err && (err = match(layout, idx, f, skip)) != CO_OK)
+    if (!err && (err = match(layout, idx, f, skip)) != CO_OK) {
+        err = suggest_skip(layout, idx, f, skip, err);
         co_fail_in(err, "weights of %s do not fit the model", path);
+    }
     if (!err && state)
         err = weights_check(f);
     if (!err && state && (err = weights_check_computed(f)) != CO_OK)

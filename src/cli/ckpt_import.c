@@ -103,6 +103,17 @@ static co_err check_words(const line *l)
     return CO_OK;
 }
 
+/* The message of check_model names the file that was written and is removed: name the one that was read. */
+static co_err name_input(co_err err, const char *from, const char *to)
+{
+    char *said = co_strdup(co_errmsg()), *at = said ? strstr(said, to) : NULL;
+
+    if (at)
+        err = co_fail(err, "%.*s%s%s", (int)(at - said), said, from, at + strlen(to));
+    co_free(said);
+    return err;
+}
+
 static co_err import(const ckpt_line *l, const char *from, const char *to, co_import_facts *facts)
 {
     co_import_how how = {.prefix = l->prefix, .drop_objects = l->drop_objects};
@@ -113,9 +124,10 @@ static co_err import(const ckpt_line *l, const char *from, const char *to, co_im
     if (err || l->line.n == 2)
         return err;
     err = check_model(&l->line, to);
-    if (err)
-        unlink(to);
-    return err;
+    if (!err)
+        return CO_OK;
+    unlink(to);
+    return name_input(err, from, to);
 }
 
 static void tell(const line *l, const char *from, const char *to, const co_import_facts *facts)

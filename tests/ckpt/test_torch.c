@@ -326,6 +326,10 @@ TEST(a_pickle_that_would_run_something_is_refused_by_name)
 
     CHECK_FAILS(parse_pickle(PICKLE("\x80\2cos\nsystem\nX\t\0\0\0touch ran\x85R."), false), CO_EINPUT,
                 "evil.pth asks for os.system: only tensors and plain values are read");
+    CHECK_FAILS(parse_pickle(PICKLE("\x80\2cnets\nNet\n)\x81}b."), false), CO_EINPUT,
+                "whole object, such as torch.save(model) writes, and no state dict; save that:");
+    CHECK_FAILS(parse_pickle(PICKLE("\x80\2}X\1\0\0\0wcnets\nNet\n)\x81s."), false), CO_EINPUT,
+                "--drop-objects");
     CHECK_FAILS(parse_pickle(PICKLE("\x80\2c__builtin__\neval\nX\1\0\0\0001\x85R."), false), CO_EINPUT,
                 "asks for __builtin__.eval:");
     CHECK_FAILS(parse_pickle(PICKLE("\x80\2}X\1\0\0\0wcposix\nsystem\nX\t\0\0\0touch ran\x85Rs."), false),

@@ -89,6 +89,11 @@ TEST(weights_that_do_not_fit_are_refused_by_the_first_tensor)
             "tensor alpha is in it, but not in the model");
     refused(&s, &(struct change){.at = "fc1.weight", .shape = CO_SHAPE(4, 6)}, NULL,
             "tensor fc1.weight is [4,6] there, [4,5] here; weights_skip=\"fc1.*\" lets it start anew");
+    refused(&s, &(struct change){.at = "fc1.weight", .shape = CO_SHAPE(4, 6), .leave_out = "scale"}, NULL,
+            "tensor fc1.weight is [4,6] there, [4,5] here");
+    CHECK(co_weights_load("w.safetensors", &s.l, NULL, NULL) == CO_EINPUT &&
+              !test_contains(co_errmsg(), "weights_skip"),
+          "it would not help: %s", co_errmsg());
     refused(&s, &(struct change){.at = "bn.num_batches_tracked", .dtype = "I32"}, NULL,
             "tensor bn.num_batches_tracked is I32 there, I64 here");
     refused(&s, &(struct change){0}, "head.*", "weights_skip: no tensor is called \"head.*\"");

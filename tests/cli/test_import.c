@@ -39,11 +39,13 @@ TEST(an_imported_file_is_written_beside_the_file_of_torch_save)
 TEST(an_import_compares_names_and_shapes_with_the_model_on_request)
 {
     test_run r = test_sh("cp %s a.pth; $COHORT ckpt import a.pth model=resnet18; echo status $?;"
-                         "$COHORT ckpt import a.pth model=resnet1800; echo status $?; ls *.safetensors",
+                         "$COHORT ckpt import a.pth model=resnet1800; echo status $?; ls *.safetensors;"
+                         "$COHORT ckpt import a.pth model=resnet18 --to out.bin",
                          test_repo("tests/golden/pth/small.pth"));
 
     CHECK(test_contains(r.out, "tensor bn.num_batches_tracked is in it, but not in the model"), "%s", r.out);
     CHECK(test_contains(r.out, "resnet1800"), "%s", r.out);
+    CHECK(test_contains(r.out, "weights of a.pth do not fit") && !test_contains(r.out, "out.bin"), "%s", r.out);
     CHECK(!test_contains(r.out, "status 0") && !test_contains(r.out, "a.safetensors\n"), "%s", r.out);
     free(r.out);
 }
