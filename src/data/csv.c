@@ -73,6 +73,7 @@ static co_err take_line(csv *table, char **line, size_t *len)
     if (*len >= CSV_LINE)
         return csv_fail(table, "it has more than %d bytes; is this a table of text?", (int)CSV_LINE);
     table->at += *len + (newline != NULL);
+    table->unended = !newline;
     if (memchr(from, 0, *len))
         return csv_fail(table, "it has a NUL byte; is this a table of text?");
     *len -= *len && from[*len - 1] == '\r';
@@ -100,7 +101,7 @@ static co_err cut(csv *table, char *at, char *end)
 {
     size_t wide = strlen(table->sep);
 
-    table->n = 0;
+    table->n = table->all = 0;
     for (bool more = true; more;) {
         char *field = at, *stop = at;
         if (table->quotes && at < end && *at == '"') {
@@ -115,6 +116,7 @@ static co_err cut(csv *table, char *at, char *end)
         more = stop < end;
         at = more ? stop + wide : stop;
         *stop = 0;
+        table->all++;
         if (table->n < CSV_FIELDS)
             table->field[table->n++] = field;
     }

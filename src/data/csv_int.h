@@ -15,6 +15,8 @@ typedef struct csv {
     uint64_t line;   /* number of the line in hand; 1 for the first */
     char *field[CSV_FIELDS];
     int n;          /* fields of the line in hand; those past CSV_FIELDS are dropped */
+    int all;        /* fields of the line in hand, the dropped ones too */
+    bool unended;   /* the line in hand has no line end: it is the file's last */
     char *buffer;   /* [2 * CSV_LINE] */
     size_t at, len; /* what is in it and not yet given out */
     bool ended;

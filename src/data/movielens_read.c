@@ -5,8 +5,9 @@
  *     ml-1m, ml-10M100K         ratings.dat  user::movie::rating::time   movies.dat  movie::title::...
  *     ml-100k                   u.data       user TAB movie TAB ...      u.item      movie|title|...
  *
- * The two older layouts have no header and are latin-1 or UTF-8. Every field that is used is checked; a
- * message names the file, the line and what to do.
+ * The two older layouts have no header and are latin-1 or UTF-8. Every field that is used is checked, every line must
+ * have as many fields as the first, and a last line that was cut in its timestamp is refused. A message names the
+ * file, the line and what to do.
  */
 #include "data/movielens_int.h"
 
@@ -154,7 +155,46 @@ static bool to_stars(const char *text, double *out)
     return co_str_to_f64(text, out);
 }
 
-static co_err read_row(const csv *table, const int at[COLUMNS], ml_rating *out)
+/* A rating written "4,5" gives a line one field too many, and the fields behind it shift. */
+static co_err check_fields(const csv *table, int fields)
+{
+    const char *what = table->sep[0] == '\t' ? "tab" : table->sep;
+
+    if (table->all == fields)
+        return CO_OK;
+    if (table->all < fields)
+        return csv_fail(table, "it has %d field%s, the first line has %d: is the line cut short?", table->all,
+                        table->all == 1 ? "" : "s", fields);
+    return csv_fail(
+        table, "it has %d fields, the first line has %d: %s", table->all, fields,
+        strcmp(what, ",") == 0
+            ? "write ratings with a point (4.5, not 4,5) and put a field that has a comma in quotes"
+            : "correct or remove the line");
+}
+
+/* A timestamp that lost digits at the end of the file is at most a tenth of the latest, and far before all others. Only
+ * real times can be judged so: of small numbers that stand for times, any may come last. */
+static co_err check_last(const csv *table, const int at[COLUMNS], const ml_rating *rows, uint32_t n)
+{
+    const uint32_t in_1973 = 100000000;
+    uint32_t least = UINT32_MAX, most = 0, last = rows[n - 1].time;
+
+    if (!table->unended || at[TIME] != table->all - 1)
+        return CO_OK;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        least = rows[i].time < least ? rows[i].time : least;
+        most = rows[i].time > most ? rows[i].time : most;
+    }
+    if (n < 2 || least < in_1973 || last > most / 10 || last >= least / 2)
+        return CO_OK;
+    return csv_fail(
+        table,
+        "the file ends within this line: it has no line end, and its timestamp %u is far before all others"
+        " (the earliest is %u). Get the file anew, or remove the line",
+        last, least);
+}
+
+static co_err read_row(const csv *table, const int at[COLUMNS], int fields, ml_rating *out)
 {
     double stars;
 
@@ -162,6 +202,7 @@ static co_err read_row(const csv *table, const int at[COLUMNS], ml_rating *out)
         if (at[c] >= table->n)
             return csv_fail(table, "it has %d field%s and no %s: is the line cut short?", table->n,
                             table->n == 1 ? "" : "s", column_names[c]);
+    CO_TRY(check_fields(table, fields));
     if (!to_u32(table->field[at[USER]], &out->user))
         return csv_fail(table, "the user is \"%.40s\"; a whole number is needed", table->field[at[USER]]);
     if (!to_u32(table->field[at[ITEM]], &out->item))
@@ -197,22 +238,25 @@ static co_err grow(ml_rating **rows, uint32_t n, uint32_t *room)
 static co_err read_rows(csv *table, const int at[COLUMNS], bool header, ml_rating **rows, uint32_t *n)
 {
     uint32_t room = 0;
+    int fields = header ? table->all : 0;
     bool more;
 
     for (;;) {
         CO_TRY(csv_next(table, &more));
         if (!more)
             break;
-        if (*n == 0 && !header)
+        if (*n == 0 && !header) {
             CO_TRY(check_separator(table));
+            fields = table->all;
+        }
         CO_TRY(grow(rows, *n, &room));
-        CO_TRY(read_row(table, at, *rows + *n));
+        CO_TRY(read_row(table, at, fields, *rows + *n));
         ++*n;
     }
     if (*n == 0)
         return co_fail(CO_EINPUT, "%s %s: was the download complete?", packed_path(table->in),
                        header ? "has a header and no ratings" : "is empty");
-    return CO_OK;
+    return check_last(table, at, *rows, *n);
 }
 
 co_err ml_parse_ratings(ml_rating **out, uint32_t *n, bool *has_times, const struct ml_layout *layout,

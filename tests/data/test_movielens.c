@@ -193,6 +193,17 @@ static const struct {
     {"ratings.csv", HEAD "1,4294967296,3,5\n", "line 2: the movie is \"4294967296\""},
     {"ratings.csv", HEAD "1,1,3,yesterday\n", "line 2: the timestamp is \"yesterday\"; seconds since 1970"},
     {"ratings.csv", HEAD "\n\n1,1\n", "line 4: it has 2 fields and no rating: is the line cut short?"},
+    {"ratings.csv", HEAD "1,3,4,964982703\n1,1,4,5,964982703\n",
+     "line 3: it has 5 fields, the first line has 4: write ratings with a point (4.5, not 4,5)"},
+    {"ratings.csv", "userId,movieId,rating,who\n1,1,4,me\n1,2,3\n",
+     "line 3: it has 3 fields, the first line has 4: is the line cut short?"},
+    {"ratings.csv", HEAD "1,1,4,964982703\n1,3793,5.0,9",
+     "line 3: the file ends within this line: it has no line end, and its timestamp 9 is far before all "
+     "others"},
+    {"ratings.csv", HEAD "1,1,4,1537109082\n1,2,4,964982703\n1,3793,5.0,153710908",
+     "line 4: the file ends within"},
+    {"ratings.dat", "1::1::3::5\n1::2::3::5::6\n",
+     "line 2: it has 5 fields, the first line has 4: correct or remove"},
     {"ratings.csv", HEAD "1,1,3,5\n1,1,4,6\n", "user 1 rates movie 1 twice: remove one of the two lines"},
     {"ratings.csv", HEAD "1,\"1,3,5\n", "line 2: a field begins with a quote that is not closed"},
     {"ratings.csv", HEAD "1,\"1\"x,3,5\n", "line 2: after the closing quote of field 2 comes no ','"},
@@ -215,6 +226,18 @@ TEST(bad_ratings_are_refused_with_file_line_and_what_to_do)
         CHECK(!d && test_contains(co_errmsg(), "data=movielens: "), "%s", co_errmsg());
         unlink(path);
     }
+}
+
+TEST(a_last_line_without_a_line_end_is_read_when_it_is_whole)
+{
+    co_dataset *d;
+
+    put_text("d/ratings.csv", HEAD "1,1,4,10\n1,2,4,9\n1,3,4,8\n2,1,4,1");
+    CHECK_OK(set_try(&d, "movielens", "dir", "d", (char *)NULL));
+    co_dataset_close(d);
+    put_text("d/ratings.csv", HEAD "1,1,4,1537109082\n1,2,4,964982703\n2,1,4,828124615");
+    CHECK_OK(set_try(&d, "movielens", "dir", "d", (char *)NULL));
+    co_dataset_close(d);
 }
 
 TEST(lines_that_are_no_text_are_refused)
