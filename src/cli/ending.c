@@ -31,14 +31,16 @@ static bool ended_by_time(const training *s)
     return s->app.cfg->max_time && s->summary.status == CO_STATUS_DONE && s->summary.early;
 }
 
-/* The line's words without those that say where the run is and what it continues from. With `base` (to repeat
- * the run), the checkpoints' folder is left out too, and with `timed` the limits of time and steps. */
-/* One host repeats a run of several, to the bit. */
-static bool is_about_hosts(const char *word)
+/* One host repeats a run of several, to the bit. The batch of all ranks replaces a batch per rank. */
+static bool is_about_ranks(const char *word)
 {
-    return strncmp(word, "trainer.num_nodes=", 18) == 0;
+    word += strspn(word, "+");
+    return strncmp(word, "trainer.num_nodes=", 18) == 0 || strncmp(word, "data.batch_size_per_rank=", 25) == 0;
 }
 
+/* The line's words without those that say where the run is and what it continues from. With `base` (to repeat
+ * the run), the checkpoints' folder and what depends on the number of ranks are left out too, and with `timed` the
+ * limits of time and steps. */
 static void add_words(co_str *out, const line *l, bool base, bool timed)
 {
     if (l->config_dir) {
@@ -47,7 +49,7 @@ static void add_words(co_str *out, const line *l, bool base, bool timed)
     }
     for (int i = 0; i < l->n; i++)
         if (!word_is_place(l->words[i]) && !(timed && is_limit(l->words[i])) &&
-            !(base && is_about_hosts(l->words[i])) &&
+            !(base && is_about_ranks(l->words[i])) &&
             (base ? !is_checkpoint_folder(l->words[i]) : l->words[i] != l->base))
             add_shell_word(out, l->words[i]);
 }
@@ -98,7 +100,7 @@ char *ending_reproduce(const training *s, const line *l)
     if (timed)
         add_steps(&out, s, l);
     add_new_place(&out, s, l);
-    if (s->app.hosts && s->app.cfg->batch_size_per_rank) /* it counted the ranks of all hosts */
+    if (s->app.cfg->batch_size_per_rank) /* another machine may have another number of ranks */
         co_str_addf(&out, " data.batch_size=%lld", (long long)f->batch);
     if (!line_has(l, "seed"))
         co_str_addf(&out, " seed=%lld", (long long)s->app.cfg->seed);

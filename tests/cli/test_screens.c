@@ -386,6 +386,29 @@ TEST(the_reproduce_line_works_as_typed_whatever_named_the_folder_or_continued_th
     free(out);
 }
 
+TEST(the_reproduce_line_names_the_batch_of_all_ranks)
+{
+    static const char *const lines[] = {"data.batch_size_per_rank=8", "-b 8", "-a mlp -b 8",
+                                        "multigpu_torchrun.py 1 1 --batch_size 8"};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        char command[256], dir[16];
+        snprintf(dir, sizeof dir, "r%zu", i);
+        snprintf(command, sizeof command,
+                 "$COHORT train %s data=digits model=mlp trainer.devices=3 trainer.max_steps=2 run.dir=%s "
+                 "2>&1 >/dev/null",
+                 lines[i], dir);
+        char *out = said(0, command), *line = strstr(out, "\nreproduce: ");
+        CHECK(line && strstr(line, " data.batch_size=24 ") && !strstr(line, "per_rank"), "%s: %s", lines[i],
+              out);
+        char *devices = strstr(line, "trainer.devices=3");
+        CHECK(devices, "%s", line);
+        devices[strlen("trainer.devices=")] = '1'; /* as on a machine with one CPU */
+        does_it_again(out, dir);
+        free(out);
+    }
+}
+
 TEST(quiet_says_nothing_but_what_went_wrong_and_train_log_has_it_all)
 {
     test_run r =
