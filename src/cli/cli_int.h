@@ -109,6 +109,8 @@ bool bar_is_due(download_bar *bar);                                     /* may a
 void bar_tell(void *bar, const char *path, uint64_t done, uint64_t of); /* a co_fetch_tell */
 void bar_end(const download_bar *bar);                                  /* clears the line */
 
+struct co_dataset;
+int64_t lowest_user(const struct co_dataset *data); /* suggest.c; of a set of ratings: the lowest id of a user */
 void add_shell_word(co_str *out, const char *word); /* a blank and the word, quoted where a shell needs it */
 int show_usage(const char *command_name);
 int train_help(const line *l, bool markdown); /* help_train.c */

@@ -174,30 +174,55 @@ static void add_more(co_str *out, const training *s)
         co_str_addf(out, " %s=%lld", limit_key(s), 2 * (long long)(by_steps ? c->max_steps : c->max_epochs));
 }
 
+/* What to predict: recommendations for a user, or some samples of a split. */
+static char *predict_words(const co_dataset *data, bool has_split)
+{
+    if (data->io.users)
+        return co_sprintf(" user=%lld", (long long)lowest_user(data));
+    return has_split ? co_sprintf("%s --limit 10", data->count[CO_SPLIT_TEST] ? "" : " --split val") : NULL;
+}
+
+/* The commands that read the run's weights. */
+static void add_readers(co_str *out, const training *s, const char *dir)
+{
+    const co_dataset *data = co_plan_facts_of(s->plan)->data;
+    const char *program = app_program();
+    bool best = s->summary.tested_best && s->summary.tested_step != s->summary.steps;
+    bool has_split = data->count[CO_SPLIT_TEST] || data->count[CO_SPLIT_VAL];
+    char *weights =
+        co_sprintf("%s%s", dir, best ? "/checkpoints/best" : ""); /* those that the run's test used */
+    char *predicts = predict_words(data, has_split);
+    co_str from = {0};
+
+    add_setting(&from, "ckpt_path", weights ? weights : dir);
+    if (has_split)
+        co_str_addf(out, "%s test%s%s\n", program, co_str_text(&from),
+                    data->count[CO_SPLIT_TEST] ? "" : " --split val");
+    if (predicts)
+        co_str_addf(out, "%s predict%s%s\n", program, co_str_text(&from), predicts);
+    co_free(weights);
+    co_free(predicts);
+    co_str_fini(&from);
+}
+
 static void next_commands(training *s)
 {
     const char *dir = co_folder_path(s->folder), *program = app_program();
-    co_str from = {0}, folder = {0}, run = {0};
+    co_str out = {0};
 
-    const char *best =
-        s->summary.tested_best && s->summary.tested_step != s->summary.steps ? "/checkpoints/best" : "";
-    char *weights = co_sprintf("%s%s", dir, best); /* the weights that the run's own test used */
-
-    add_setting(&from, "ckpt_path", weights ? weights : dir);
-    co_free(weights);
-    if (co_plan_facts_of(s->plan)->data->count[CO_SPLIT_TEST] == 0)
-        co_str_add(&from, " --split val");
-    add_shell_word(&folder, dir);
-    add_setting(&run, "run.dir", dir);
-    co_str_add(&run, " ckpt_path=auto");
-    add_more(&run, s);
-    tell(s, "next      %s test%s", program, co_str_text(&from));
-    tell(s, "          %s predict%s --limit 10", program, co_str_text(&from));
-    tell(s, "          %s ckpt ls%s", program, co_str_text(&folder));
-    tell(s, "          %s train%s", program, co_str_text(&run));
-    co_str_fini(&from);
-    co_str_fini(&folder);
-    co_str_fini(&run);
+    add_readers(&out, s, dir);
+    co_str_addf(&out, "%s ckpt ls", program);
+    add_shell_word(&out, dir);
+    co_str_addf(&out, "\n%s train", program);
+    add_setting(&out, "run.dir", dir);
+    co_str_add(&out, " ckpt_path=auto");
+    add_more(&out, s);
+    const char *label = "next", *at = co_str_text(&out);
+    for (size_t n; *at; at += n + (at[n] == '\n'), label = "") {
+        n = strcspn(at, "\n");
+        tell(s, "%-10s%.*s", label, (int)n, at);
+    }
+    co_str_fini(&out);
 }
 
 void ending_tell(training *s, const line *l)

@@ -83,6 +83,16 @@ char *newest_run_of_ratings(void)
     return best;
 }
 
+int64_t lowest_user(const co_dataset *data)
+{
+    int64_t id = 0;
+    uint32_t row;
+
+    while (data->names && id < UINT32_MAX && !data->names->user_row(data, id, &row))
+        id++;
+    return id;
+}
+
 /* --- printing ------------------------------------------------------------------------------------------- */
 static int64_t id_of(const co_dataset *data, uint32_t item)
 {
@@ -115,8 +125,8 @@ static co_err find_user(const co_dataset *data, int64_t id, uint32_t *row)
     return co_fail(
         CO_EINPUT,
         "predict: user=%lld: the ratings have no such user, and nothing is known of a stranger's taste; the"
-        " run's ids.csv lists its %lld users",
-        (long long)id, (long long)data->io.users);
+        " run's ids.csv lists its %lld user%s",
+        (long long)id, (long long)data->io.users, data->io.users == 1 ? "" : "s");
 }
 
 co_err predict_wish(eval_line *t, const wish *w)

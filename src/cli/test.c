@@ -139,7 +139,7 @@ static void print_result(const eval_line *t, const co_eval_result *r, const co_h
                          const co_translation_scores *scores, const char *sha)
 {
     const co_plan_facts *f = co_plan_facts_of(t->plan);
-    const char *unit = co_is_text(&f->data->io) ? "tokens" : "samples";
+    const char *unit = co_is_text(&f->data->io) ? "token" : "sample";
 
     bool rmse = co_has_rmse(&f->data->io);
 
@@ -152,8 +152,8 @@ static void print_result(const eval_line *t, const co_eval_result *r, const co_h
             snprintf(more, sizeof more, "  BLEU %.2f  cer %.4f  wer %.4f  of %lld sentence%s%s", scores->bleu,
                      scores->cer, scores->wer, (long long)scores->sentences,
                      scores->sentences == 1 ? "" : "s", few_sentences(scores->sentences));
-        printf("%s loss %.4f  %s %.4f%s  (%lld %s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
-               r->metric, more, (long long)r->count, unit, sha);
+        printf("%s loss %.4f  %s %.4f%s  (%lld %s%s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
+               r->metric, more, (long long)r->count, unit, r->count == 1 ? "" : "s", sha);
         return;
     }
     json_t *j = json_object();
@@ -338,6 +338,14 @@ static bool names_weights(const own_files *own)
     return false;
 }
 
+/* A run on ratings whose line names neither a user nor a split. */
+static co_err no_user(const co_dataset *data)
+{
+    return co_fail(CO_EINPUT, "predict: for whom? user=N recommends to user N, such as user=%lld%s",
+                   (long long)lowest_user(data),
+                   data->count[CO_SPLIT_VAL] ? "; --split val predicts the ratings held out" : "");
+}
+
 static co_err predict(eval_line *t, const own_files *own, const wish *w, shown *s, int *status)
 {
     if (own->n)
@@ -358,6 +366,8 @@ static co_err predict(eval_line *t, const own_files *own, const wish *w, shown *
                        "predict --lines: a run on data=%s does not read lines; runs on text and on "
                        "pairs of sentences do",
                        t->app.spec.data->name);
+    if (t->lines && s->data->io.users && s->data->count[t->split] == 0)
+        return no_user(s->data);
     return co_predict(t->plan, t->split, t->limit, print, s);
 }
 

@@ -105,6 +105,9 @@ static co_err evaluate_all(co_plan *plan, struct offline *offline, co_split spli
 co_err no_samples(const co_plan *plan, co_split split)
 {
     bool test = split == CO_SPLIT_TEST;
+
+    if (plan->data->count[CO_SPLIT_VAL] == 0 && plan->data->count[CO_SPLIT_TEST] == 0)
+        return co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", plan->spec.data->name);
     return co_fail(CO_EINPUT, "data=%s has no samples to %s on; --split %s takes the others",
                    plan->spec.data->name, test ? "test" : "validate", test ? "val" : "test");
 }

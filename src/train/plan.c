@@ -287,11 +287,16 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {check_weights, GRAPHS | WEIGHTS | SAME_WORDS, 0},
                                     {0}};
 
-static co_err check_splits(co_plan *plan)
+/* Recommending and predicting files need no split: without val and test, the graph of one sample gives the layout. */
+static co_err find_layout(co_plan *plan)
 {
-    return plan->layout
-               ? CO_OK
-               : co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", plan->spec.data->name);
+    if (plan->layout)
+        return CO_OK;
+    if (co_is_text(&plan->data->io))
+        return co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", plan->spec.data->name);
+    CO_TRY(exec_set_add(&plan->eval, plan, (co_slice_shape){.n = 1}, CO_MODE_EVAL));
+    plan->layout = co_exec_layout(plan->eval.e[0].exec);
+    return CO_OK;
 }
 
 static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},
@@ -300,7 +305,7 @@ static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},
                                    {read_start, 0, START},
                                    {choose_eval, TRAINER | DATA | START, EVALS},
                                    {make_eval_graphs, KERNELS | FITS | EVALS, EVAL_GRAPHS},
-                                   {check_splits, EVAL_GRAPHS, GRAPHS},
+                                   {find_layout, EVAL_GRAPHS, GRAPHS},
                                    {check_words, DATA, SAME_WORDS},
                                    {check_weights_fit, GRAPHS | SAME_WORDS, 0},
                                    {find_weights, 0, WEIGHTS},

@@ -155,6 +155,29 @@ TEST(predict_user_prints_titles_of_movies_that_the_user_has_not_rated)
     CHECK(r.status == 0 && test_contains(r.out, "\n  2  "), "%s", r.out);
 }
 
+TEST(a_run_without_val_recommends_and_offers_only_what_works)
+{
+    test_run r = train("data.val_fraction=0");
+    CHECK(test_contains(r.out, "predict ckpt_path=a user=1\n") && !test_contains(r.out, "--split val") &&
+              !test_contains(r.out, " test ckpt_path"),
+          "%s", r.out);
+    r = test_sh("$COHORT predict ckpt_path=a user=12 k=2");
+    CHECK(r.status == 0 && test_contains(r.out, "  2  "), "%d %s", r.status, r.out);
+    r = test_sh("$COHORT test ckpt_path=a --split val");
+    CHECK(r.status == 2 && test_contains(r.out, "data=movielens has nothing to validate or test with"), "%s",
+          r.out);
+    r = test_sh("$COHORT predict ckpt_path=a");
+    CHECK(r.status == 2 && test_contains(r.out, "user=N recommends to user N, such as user=1\n"), "%s", r.out);
+    r = test_sh("rm -r a");
+    r = train("");
+    CHECK(test_contains(r.out, "test ckpt_path=a --split val\n") &&
+              test_contains(r.out, "predict ckpt_path=a user=1\n"),
+          "%s", r.out);
+    r = test_sh("$COHORT predict ckpt_path=a");
+    CHECK(r.status == 2 && test_contains(r.out, "such as user=1; --split val predicts the ratings held out"),
+          "%s", r.out);
+}
+
 TEST(predict_user_refuses_what_it_cannot_answer)
 {
     static const struct {
