@@ -38,13 +38,29 @@ static bool is_group_path(const char *key)
     }
 }
 
+/* Several values, or one that has commas: then it must be in quotes for cohort, and these in quotes for the shell. */
+static co_err several_values(const char *word, const conf_value *v)
+{
+    const char *value = strchr(word, '=');
+    bool shown =
+        v->kind == CONF_SWEEP && value && !strpbrk(word, "'\"") && memchr(word, '.', (size_t)(value - word));
+
+    if (!shown)
+        return co_fail(CO_EINPUT,
+                       "%s: several values for one run; `%s train -m` runs them all; or quote the value",
+                       word, co_program());
+    return co_fail(
+        CO_EINPUT,
+        "%s: several values for one run; `%s train -m` runs them all; one value with commas is typed"
+        " '%.*s=\"%s\"'",
+        word, co_program(), (int)(value - word), word, value + 1);
+}
+
 /* A value as pairs: a dict gives one per key below, a list its text. */
 static co_err flatten(conf_source *s, co_pool *pool, const char *word, conf_pair pair, const conf_value *v)
 {
     if (v->kind == CONF_SWEEP || v->kind == CONF_CALL)
-        return co_fail(CO_EINPUT,
-                       "%s: several values for one run; `%s train -m` runs them all; or quote the value",
-                       word, co_program());
+        return several_values(word, v);
     pair.kind = v->kind;
     if (v->kind == CONF_PLAIN || v->kind == CONF_STRING)
         pair.value = v->text;
