@@ -42,10 +42,13 @@ co_err images_check_dir(const char *name, const char *files, const struct images
         snprintf(list, sizeof list, "%s says which files", co_doc(doc, "data.md"));
     if (!c->dir || !*c->dir)
         return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (%s)", name, list);
+    bool offered = strcmp(name, "cifar100") != 0; /* is it one of those that `cohort data get` knows? */
     return co_fail(CO_EINPUT,
-                   "data=%s: data.dir: %s: %s; put its files there, or name their folder with "
+                   "data=%s: data.dir: %s: %s; %s%s%sput its files there, or name their folder with "
                    "data.dir=FOLDER (%s)",
-                   name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT), list);
+                   name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT),
+                   offered ? "cohort data get " : "", offered ? name : "",
+                   offered ? " downloads it; or " : "", list);
 }
 
 /* The row's pixels through the table of values; x [planes,height,width]. */

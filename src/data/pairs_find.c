@@ -192,8 +192,11 @@ co_err pairs_find(pair_files *out, const char *dir, const char *patterns, const 
     if (!co_fs_is_dir(dir))
         return co_fs_exists(dir)
                    ? find_file(out, dir, ask)
-                   : co_fail(CO_EINPUT,
-                             "%s: no such file or folder; data.dir=FOLDER names the one with the pairs", dir);
+                   : co_fail(
+                         CO_EINPUT,
+                         "%s: no such file or folder; data.dir=FOLDER names the one with the pairs (cohort"
+                         " data get en-it downloads some)",
+                         dir);
     CO_TRY(search(&f, dir, patterns, ask));
     if (!f.n) {
         dir = inner_folder(inner, dir, ask);
@@ -203,9 +206,9 @@ co_err pairs_find(pair_files *out, const char *dir, const char *patterns, const 
         return none_found(dir, patterns, ask);
     if (f.n > 1)
         return co_fail(CO_EINPUT,
-                       "%s has %d files that may hold the pairs: %s%s. Name one: data.file=NAME, or"
-                       " data.dir=FOLDER/NAME",
-                       dir, f.n, f.names, f.n > NAMES ? " and others" : "");
+                       "%s has %d files that may hold the pairs: %s%s. Name one: data.file=NAME or"
+                       " data.dir=%s/NAME to train, cohort data check %s/NAME to check",
+                       dir, f.n, f.names, f.n > NAMES ? " and others" : "", dir, dir);
     *out = f.files;
     return CO_OK;
 }

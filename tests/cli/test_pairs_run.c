@@ -118,6 +118,12 @@ TEST(training_from_italian_to_english_swaps_the_columns_and_says_so)
     succeeds("grep -q gatto X/tokenizer_it.json && grep -q sleeps X/tokenizer_en.json");
 }
 
+TEST(experiment_en_it_finds_what_data_get_downloads)
+{
+    succeeds("mkdir -p data/opus_books-en-it; $COHORT train experiment=en_it --cfg job | grep "
+             "'dir: .*data/opus_books-en-it'");
+}
+
 TEST(data_check_knows_pairs_and_says_what_is_wrong_with_them)
 {
     make_pairs();

@@ -334,6 +334,8 @@ TEST(files_of_pairs_that_are_missing_many_or_no_longer_go_together_are_refused)
         {"none", "file", "*", "no file of pairs"},
         {"parquet", "file", "*", "Parquet files are not read"},
         {"many", "file", "*", "2 files that may hold the pairs: a.tsv, b.tsv"},
+        {"many", "file", "*", "cohort data check many/NAME to check"},
+        {"data/en-it", "file", "*", "cohort data get en-it downloads some"},
         {"many", "file", "c*|a*", "a.tsv, line 1: it has 1 field"},
         {"two", "file", "*", "x.en, line 2: two/x.it has no such line"},
         {"y.en", "file", "*", "y.it, line 2: that line is empty in ./y.en"},
