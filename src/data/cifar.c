@@ -23,7 +23,8 @@ enum { MOST_FILES = 6, PIXELS = 3 * 32 * 32, TRAIN = 50000, TEST = 10000 };
 
 struct cifar {
     images_spec spec;
-    const char *folder, *archive;       /* the archive, and the folder that it makes */
+    const char *folder, *archive; /* the archive, and the folder that it makes */
+    const char *(*class_name)(const co_dataset *d, int64_t label); /* NULL: classes have numbers alone */
     const char *py_folder, *py_archive; /* the version for Python, which people take by mistake */
     int n_files;                        /* the last one is to test on */
     struct {
@@ -31,6 +32,16 @@ struct cifar {
         uint32_t rows;
     } files[MOST_FILES];
 };
+
+/* As in batches.meta.txt, which lies beside the files. The order is part of the format. */
+static const char *const names10[] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                      "dog",      "frog",       "horse", "ship", "truck"};
+
+static const char *name10(const co_dataset *d, int64_t label)
+{
+    (void)d;
+    return label >= 0 && label < (int64_t)CO_COUNT(names10) ? names10[label] : NULL;
+}
 
 static const struct cifar cifar10 = {
     .spec = {"cifar10",
@@ -46,6 +57,7 @@ static const struct cifar cifar10 = {
              {0.2470f, 0.2435f, 0.2616f}},
     .folder = "cifar-10-batches-bin",
     .archive = "cifar-10-binary.tar.gz",
+    .class_name = name10,
     .py_folder = "cifar-10-batches-py",
     .py_archive = "cifar-10-python.tar.gz",
     .n_files = 6,
@@ -255,6 +267,7 @@ static co_err open_set(co_dataset **out, const struct cifar *set, const struct i
         return co_fail_in(err, "data=%s", set->spec.name);
     }
     images_finish(im, c->val_fraction);
+    im->base.class_name = set->class_name;
     *out = &im->base;
     return CO_OK;
 }

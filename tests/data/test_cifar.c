@@ -87,6 +87,9 @@ TEST(cifar10_gives_the_pictures_of_all_six_files_with_their_labels)
     for (int f = 0; f < 6; f++)
         CHECK(seen[f] == 1, "%s: %d", names[f], seen[f]);
     CHECK(black == 60000 - 6, "%d", black);
+    CHECK(strcmp(d->class_name(d, 0), "airplane") == 0 && strcmp(d->class_name(d, 9), "truck") == 0 &&
+              !d->class_name(d, 10),
+          "the names are wrong");
     co_dataset_close(d);
 }
 
@@ -159,6 +162,7 @@ TEST(a_folder_without_cifar_says_what_was_looked_for)
     CHECK_FAILS(try_set("cifar100", "p"), CO_EINPUT, "cifar-100-binary.tar.gz");
     CHECK_FAILS(try_set("cifar10", "file"), CO_EINPUT, "data.dir: file: not a folder");
     CHECK_FAILS(try_set("cifar10", "nowhere"), CO_EINPUT, "data.dir: nowhere: No such file");
+    CHECK_FAILS(try_set("cifar10", "nowhere"), CO_EINPUT, "cohort data get cifar10 downloads it");
     CHECK_FAILS(set_try(&d, "cifar10", (char *)NULL), CO_EINPUT, "data=cifar10 needs data.dir=FOLDER");
 }
 
