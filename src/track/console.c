@@ -209,12 +209,19 @@ static void draw_bar(co_console *c, const co_progress *p)
     co_str_fini(&s);
 }
 
+/* The figures of the training stand still during an evaluation: its line leaves them out. */
 static void draw_plain(co_console *c, const co_progress *p)
 {
     co_str s = {0};
+    co_progress shown = *p;
+    if (p->evaluating) {
+        shown.loss = shown.metric = NAN;
+        shown.samples_per_s = shown.data_wait = 0;
+        shown.eta_s = p->eta_s < 0.5 ? NAN : p->eta_s;
+    }
     add_count(&s, "epoch", p->epoch, p->epochs);
     co_str_add(&s, "  ");
-    add_figures(&s, p, ALL);
+    add_figures(&s, &shown, ALL);
     co_str_add(&s, "\n");
     put(c, &s);
     co_str_fini(&s);
@@ -222,7 +229,7 @@ static void draw_plain(co_console *c, const co_progress *p)
 
 void co_console_progress(co_console *c, const co_progress *p, bool now)
 {
-    double t = co_now_s(), pause = c->style == CO_CONSOLE_BAR ? 0.1 : 1.0;
+    double t = co_now_s(), pause = c->style == CO_CONSOLE_BAR ? 0.1 : p->evaluating ? 10.0 : 1.0;
     if (c->style == CO_CONSOLE_QUIET || c->style == CO_CONSOLE_IMAGENET)
         return;
     pthread_mutex_lock(&c->lock);
