@@ -62,7 +62,7 @@ static void print_splits(const co_data_report *r)
     for (int s = 0; s < CO_SPLIT_COUNT && r->set; s++) {
         if (!r->set->count[s])
             continue;
-        printf("%-6s %9u samples", split_names[s], r->set->count[s]);
+        printf("%-6s %9u sample%s", split_names[s], r->set->count[s], r->set->count[s] == 1 ? "" : "s");
         if (r->per_class[s]) {
             spread(r, s, &least, &most);
             printf(", %lld classes of %u to %u", (long long)r->set->io.classes, least, most);

@@ -35,8 +35,9 @@ void print_ratings(const co_rating_stats *r, const co_io *io)
 {
     char from[32], to[32];
 
-    printf("%llu ratings of %lld movies by %lld users: %.4g %% of all pairs of a user and a movie\n",
-           (unsigned long long)r->ratings, (long long)io->items, (long long)io->users, 100 * r->density);
+    printf("%llu rating%s of %lld movie%s by %lld user%s: %.4g %% of all pairs of a user and a movie\n",
+           (unsigned long long)r->ratings, r->ratings == 1 ? "" : "s", (long long)io->items,
+           io->items == 1 ? "" : "s", (long long)io->users, io->users == 1 ? "" : "s", 100 * r->density);
     printf("mean  %.4f stars\nstd   %.4f\n", r->mean, r->std);
     if (r->has_times)
         printf("given from %s to %s\n", day(from, r->first_s), day(to, r->last_s));

@@ -133,6 +133,7 @@ static void continue_line(training *s, const line *l)
 
 static void results(training *s)
 {
+    const double LEAST_TIMED_S = 0.1;
     const co_train_summary *o = &s->summary;
     const char *metric = co_plan_facts_of(s->plan)->metric;
     co_str out = {0};
@@ -150,7 +151,7 @@ static void results(training *s)
     co_str_addf(&out, "%lld step%s in %.2f s", (long long)own, own == 1 ? "" : "s", o->wall_s);
     if (before)
         co_str_addf(&out, " (%lld in all)", (long long)o->steps);
-    if (o->samples_per_s > 0) /* one step is too short to time */
+    if (o->samples_per_s > 0 && o->timed.wall_s >= LEAST_TIMED_S) /* the rate of a few milliseconds means nothing */
         co_str_addf(&out, ", %.0f samples/s", o->samples_per_s);
     tell(s, "%s, %d recover%s", co_str_text(&out), o->recoveries, o->recoveries == 1 ? "y" : "ies");
     if (o->weights_sha256[0])

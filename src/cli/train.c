@@ -199,9 +199,10 @@ static void judge_ratings(training *s)
     co_event_scalar(s->folder, s->summary.steps, "val/" NDCG_NAME, s->hits.ndcg);
     tell(s,
          "val " HIT_RATE_NAME " %.4f  " NDCG_NAME
-         " %.4f  (%lld held-out ratings of %lld users, each against all"
+         " %.4f  (%lld held-out rating%s of %lld user%s, each against all"
          " items that the user has not rated)",
-         s->hits.hit_rate, s->hits.ndcg, (long long)s->hits.cases, (long long)s->hits.users);
+         s->hits.hit_rate, s->hits.ndcg, (long long)s->hits.cases, s->hits.cases == 1 ? "" : "s",
+         (long long)s->hits.users, s->hits.users == 1 ? "" : "s");
 }
 
 co_err training_run(training *s, co_err *wrote)

@@ -112,7 +112,8 @@ static void add_data(co_plan *plan)
         add(facts, "pairs of sentences, %lld and %lld tokens", (long long)data->io.sources,
             (long long)data->io.classes);
     else if (data->io.users)
-        add(facts, "ratings of %lld items by %lld users", (long long)data->io.items, (long long)data->io.users);
+        add(facts, "ratings of %lld item%s by %lld user%s", (long long)data->io.items,
+            data->io.items == 1 ? "" : "s", (long long)data->io.users, data->io.users == 1 ? "" : "s");
     else
         add(facts, "sample %s", co_shape_text(shape, sizeof shape, &data->io.x));
     if (data->io.task == CO_TASK_CLASSIFY)
@@ -132,12 +133,14 @@ static void add_batch(co_plan *plan)
     uint32_t slices = (uint32_t)plan->slices, most = (plan->batch + slices - 1) / slices,
              count = plan->data->count[CO_SPLIT_TRAIN];
 
-    add(facts, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices, slices,
+    add(facts, "batch     global batch %u = slice %u x %u slice%s%s", plan->batch, plan->batch / slices,
+        slices, slices == 1 ? "" : "s",
         co_is_text(&plan->data->io)   ? " (cut by tokens, so that slices weigh the same)"
         : most > plan->batch / slices ? " (some with one sample more)"
                                       : "");
     if (count < plan->batch)
-        add(facts, "; larger than the data: each epoch is one step of %u samples", count);
+        add(facts, "; larger than the data: each epoch is one step of %u sample%s", count,
+            count == 1 ? "" : "s");
     if (plan->cfg.batch_size_per_rank && plan->batch > plan->cfg.batch_size_per_rank)
         add(facts,
             "\n          = %lld a rank x %lld ranks; optim.lr is not scaled with the ranks (by the linear "

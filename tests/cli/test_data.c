@@ -71,6 +71,12 @@ TEST(ratings_without_times_have_no_time_range_in_their_figures)
     free(out);
 }
 
+TEST(one_user_is_singular)
+{
+    sh("mkdir r && printf 'userId,movieId,rating\n1,1,4\n1,2,4\n1,3,2\n1,4,5\n1,5,4\n' > r/ratings.csv");
+    says(0, "$COHORT data stats r", "5 ratings of 5 movies by 1 user: ");
+}
+
 TEST(the_median_of_an_even_number_of_users_is_between_two_counts)
 {
     sh("mkdir m; printf 'userId,movieId,rating\\n1,7,2.5\\n2,7,3.5\\n2,8,3.0\\n' > m/ratings.csv");

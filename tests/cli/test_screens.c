@@ -409,6 +409,19 @@ TEST(the_reproduce_line_names_the_batch_of_all_ranks)
     }
 }
 
+TEST(a_training_of_milliseconds_has_no_rate_and_one_slice_is_singular)
+{
+    char *out =
+        said(0, "$COHORT train data=fake model=linear data.batch_size=4 trainer.slices=1 trainer.devices=1 "
+                "trainer.max_steps=3 run.dir=r 2>&1 >/dev/null");
+
+    says(out, "= slice 4 x 1 slice\n");
+    says(out, "\n3 steps in ");
+    says(out, " s, 0 recoveries\n");
+    CHECK(!strstr(out, " samples/s, 0 rec"), "%s", out);
+    free(out);
+}
+
 TEST(quiet_says_nothing_but_what_went_wrong_and_train_log_has_it_all)
 {
     test_run r =
