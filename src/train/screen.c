@@ -252,6 +252,48 @@ static void add_recipe(co_plan *plan)
             (double)plan->units.steps < 3 * reach ? "; this run is short for it, and it will lag behind" : "");
 }
 
+static int32_t label_of(const co_dataset *data, co_split split, uint32_t id)
+{
+    int32_t label = CO_IGNORE;
+
+    co_dataset_fill(data, split, &id, (co_slice_shape){.n = 1}, &(co_draw){0}, &(co_slice_dst){.y = &label});
+    return label;
+}
+
+/* The class of val's first n samples; -1: there are several. The last is compared first, since sets are often sorted by
+ * class. */
+static int64_t only_class(const co_dataset *data, uint32_t n)
+{
+    int32_t first = label_of(data, CO_SPLIT_VAL, 0);
+
+    if (first < 0 || label_of(data, CO_SPLIT_VAL, n - 1) != first)
+        return -1;
+    for (uint32_t id = 1; id + 1 < n; id++)
+        if (label_of(data, CO_SPLIT_VAL, id) != first)
+            return -1;
+    return first;
+}
+
+/* trainer.limit_val_batches takes the first samples, and a set sorted by class begins with one class. */
+static void warn_of_one_class(co_plan *plan)
+{
+    enum { MOST = 1024 }; /* samples that are looked at: pictures must be decoded for it */
+    const co_dataset *data = plan->data;
+    uint32_t n = plan->eval_count[CO_SPLIT_VAL];
+
+    if (!data->count_classes || data->io.task != CO_TASK_CLASSIFY || data->io.classes < 2 ||
+        !plan->units.cycle || n < 2 || n > MOST || n >= data->count[CO_SPLIT_VAL])
+        return;
+    int64_t label = only_class(data, n);
+    const char *name = label >= 0 && data->class_name ? data->class_name(data, label) : NULL;
+    if (label >= 0)
+        add(&plan->facts,
+            "warning   trainer.limit_val_batches: the first %u samples of val are all of class %lld%s%s%s, "
+            "so accuracy "
+            "means little; take more batches\n",
+            n, (long long)label, name ? " (" : "", name ? name : "", name ? ")" : "");
+}
+
 void plan_lines(co_plan *plan)
 {
     plan->facts.lines[0] = '\0';
@@ -264,5 +306,6 @@ void plan_lines(co_plan *plan)
     add_wire(plan);
     add_recipe(plan);
     warn_of_rate(plan);
+    warn_of_one_class(plan);
     add(&plan->facts, "kernels   %s\n", plan->facts.kernels);
 }

@@ -79,6 +79,23 @@ TEST(limits_of_validation_and_the_test_line_count_evaluation_batches)
     free(out);
 }
 
+TEST(a_limited_validation_of_one_class_is_a_warning)
+{
+    put_classes("q/train", (const char *const[]){"cat", "dog", NULL}, 4);
+    put_classes("q/val", (const char *const[]){"cat", "dog", NULL}, 4);
+    char *out =
+        run(0, "$COHORT train data=imagefolder data.dir=q model=linear data.batch_size=4 trainer.max_steps=1 "
+               "trainer.limit_val_batches=1 test=false run.dir=a 2>&1");
+    CHECK(test_contains(out, "the first 4 samples of val are all of class 0 (cat), so accuracy means little"),
+          "%s", out);
+    free(out);
+    out =
+        run(0, "$COHORT train data=imagefolder data.dir=q model=linear data.batch_size=5 trainer.max_steps=1 "
+               "trainer.limit_val_batches=1 test=false run.dir=b 2>&1");
+    CHECK(!test_contains(out, "all of class"), "%s", out);
+    free(out);
+}
+
 /* A head of 1000 on 200 classes is the guide's silent fault: here the data decide. */
 TEST(a_head_larger_than_the_labels_is_not_built_and_the_line_says_why)
 {
