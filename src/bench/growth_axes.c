@@ -84,6 +84,7 @@ co_err growth_find_axis(const growth_axis **out, const char *name)
     for (size_t i = 0; i < CO_COUNT(axes); i++) {
         if (name && strcmp(axes[i].name, name) == 0) {
             *out = &axes[i];
+            co_str_fini(&all);
             return CO_OK;
         }
         co_str_addf(&all, "%s%s", i ? ", " : "", axes[i].name);

@@ -344,6 +344,45 @@ static void ragged_attention(simd_case *t, uint64_t *rng)
         simd_out(t, CO_SHAPE(k, c));
 }
 
+/* n row numbers below `rows`; some rows do not exist, many repeat. */
+static void row_numbers(simd_case *t, int64_t n, int64_t rows, uint64_t *rng)
+{
+    int32_t *at = simd_in_ints(t, CO_SHAPE(n), CO_I32);
+
+    for (int64_t i = 0; i < n; i++)
+        at[i] = (int32_t)simd_between(rng, -1, rows);
+}
+
+static void pair_score(simd_case *t, uint64_t *rng)
+{
+    int64_t n = some(rng, 60), d = some(rng, 80), a = some(rng, 40), b = some(rng, 40);
+
+    simd_in(t, CO_SHAPE(a, d), 1, rng);
+    simd_in(t, CO_SHAPE(b, d), 1, rng);
+    simd_in(t, CO_SHAPE(a, 1), 1, rng);
+    simd_in(t, CO_SHAPE(b, 1), 1, rng);
+    simd_in(t, CO_SHAPE(1), 1, rng);
+    row_numbers(t, n, a, rng);
+    row_numbers(t, n, b, rng);
+    simd_out(t, CO_SHAPE(n, 1));
+}
+
+static void pair_rows(simd_case *t, uint64_t *rng)
+{
+    int64_t n = some(rng, 60), d = some(rng, 80), a = t->attr.rows = some(rng, 90), b = some(rng, 40),
+            cap = n < a ? n : a;
+
+    simd_in(t, CO_SHAPE(n, 1), 1, rng);
+    simd_in(t, CO_SHAPE(b, d), 1, rng);
+    row_numbers(t, n, a, rng);
+    row_numbers(t, n, b, rng);
+    for (int list = 0; list < 2; list++) { /* gradients of the rows, then of their biases */
+        simd_out(t, CO_SHAPE(cap, list == 0 ? d : 1));
+        simd_out(t, CO_SHAPE(cap));
+        simd_out(t, CO_SHAPE(1));
+    }
+}
+
 static const struct row {
     co_op op;
     void (*make)(simd_case *t, uint64_t *rng);
@@ -381,6 +420,8 @@ static const struct row {
     {CO_OP_RAGGED_ATTENTION_GRAD, ragged_attention, NEAR, 0x1p-19, 0x04e17aa7af4f8e68},
     {CO_OP_CROSS_ENTROPY, cross_entropy, NEAR, 0x1p-22, 0xdab4d2292d790385},
     {CO_OP_CROSS_ENTROPY_GRAD, cross_entropy_grad, NEAR, 0x1p-22, 0xa04913475fd54309},
+    {CO_OP_PAIR_SCORE, pair_score, SAME, 0, 0x944de24736ba526e},
+    {CO_OP_PAIR_ROWS, pair_rows, SAME, 0, 0x985cb49aa2fd3268},
     {CO_OP_CORRECT, correct, SAME, 0, 0xe8f8bad3c54599ae},
 };
 
