@@ -48,7 +48,7 @@ co_err images_check_dir(const char *name, const char *files, const struct images
                    "data.dir=FOLDER (%s)",
                    name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT),
                    offered ? "cohort data get " : "", offered ? name : "",
-                   offered ? " downloads it; or " : "", list);
+                   offered ? " downloads it and names its folder; or " : "", list);
 }
 
 /* The row's pixels through the table of values; x [planes,height,width]. */

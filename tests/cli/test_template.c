@@ -155,9 +155,12 @@ TEST(a_template_without_its_data_or_with_a_model_of_its_own_is_refused_with_what
 {
     checkout(false);
     test_run r = test_sh("$COHORT train 2>&1");
-    CHECK(r.status == 2 &&
-              test_contains(r.out, "data=mnist: data.dir: data/: No such file or directory; put its files"),
-          "%s", r.out);
+    CHECK(
+        r.status == 2 &&
+            test_contains(
+                r.out,
+                "data=mnist: data.dir: data/: No such file or directory; cohort data get mnist downloads it"),
+        "%s", r.out);
     free(r.out);
     r = test_sh("printf '_target_: src.models.tea.Tea\\nwidth: 3\\n' >configs/model/tea.yaml; $COHORT train "
                 "model=tea "
