@@ -85,12 +85,7 @@ char *newest_run_of_ratings(void)
 
 int64_t lowest_user(const co_dataset *data)
 {
-    int64_t id = 0;
-    uint32_t row;
-
-    while (data->names && id < UINT32_MAX && !data->names->user_row(data, id, &row))
-        id++;
-    return id;
+    return data->names ? data->names->user_id(data, 0) : 0;
 }
 
 /* --- printing ------------------------------------------------------------------------------------------- */

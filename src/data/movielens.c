@@ -95,6 +95,11 @@ static bool user_row(const co_dataset *d, int64_t id, uint32_t *row)
     return id >= 0 && id <= UINT32_MAX && ml_row_of(&set->users, (uint32_t)id, row);
 }
 
+static int64_t user_id(const co_dataset *d, uint32_t row)
+{
+    return ((const struct movielens *)d)->users.id[row];
+}
+
 static int64_t item_id(const co_dataset *d, uint32_t row)
 {
     return ((const struct movielens *)d)->items.id[row];
@@ -138,7 +143,7 @@ static bool times(const co_dataset *d, uint32_t *first_s, uint32_t *last_s)
     return set->has_times;
 }
 
-static const co_rating_names names = {user_row, item_id, title, list_names, times};
+static const co_rating_names names = {user_row, user_id, item_id, title, list_names, times};
 
 /* --- splits --------------------------------------------------------------------------------------------- */
 /* place[n]: the ratings from the oldest to the newest. */

@@ -159,7 +159,7 @@ static co_err lacks_column(const csv *table, const pair_ask *ask, int s, int col
 static co_err read_tabs(pair_list *out, csv *table, const pair_ask *ask)
 {
     int column[2];
-    bool more, is_head;
+    bool more, is_head = false;
 
     CO_TRY(csv_next(table, &more));
     if (more)
