@@ -68,7 +68,7 @@ void co_stage_lap(co_stage_times *t, co_stage s); /* the time since the last lap
 struct co_dataset;
 typedef struct co_rating_names {
     bool (*user_row)(const struct co_dataset *d, int64_t id, uint32_t *row); /* false: no such user */
-    int64_t (*user_id)(const struct co_dataset *d, uint32_t row); /* row 0 has the lowest */
+    int64_t (*user_id)(const struct co_dataset *d, uint32_t row);            /* row 0 has the lowest */
     int64_t (*item_id)(const struct co_dataset *d, uint32_t row);
     const char *(*title)(const struct co_dataset *d, uint32_t row); /* UTF-8; NULL: it has none */
     /* All rows as CSV, a line each: kind (user or item), row, id, title. */
