@@ -131,8 +131,7 @@ static uint32_t next_below(struct words *w, uint32_t range)
 {
     uint64_t product = (uint64_t)next_word(w) * range;
 
-    if ((uint32_t)product <
-        range) { /* else it is no surplus, which is below range: the division is seldom needed */
+    if ((uint32_t)product < range) { /* the surplus is below range: most words need no division */
         uint32_t surplus = -range % range;
         while ((uint32_t)product < surplus)
             product = (uint64_t)next_word(w) * range;

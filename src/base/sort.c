@@ -104,8 +104,8 @@ size_t co_sort_positions(uint64_t *key, const int32_t *idx, size_t n, int64_t be
 {
     if (n <= FEW && co_has_avx2()) {
         int64_t few[FEW];
-        memset(few + n / BLOCK * BLOCK, 0, (n % BLOCK ? BLOCK : 0) * sizeof *few);
         size_t found = make_keys((uint64_t *)few, idx, n, below);
+        memset(few + found, 0, (BLOCK - found % BLOCK) % BLOCK * sizeof *few); /* its last block is read whole */
         order_few(key, few, found);
         return found;
     }

@@ -106,10 +106,13 @@ static co_err check_words(const line *l)
 /* The message of check_model names the file that was written and is removed: name the one that was read. */
 static co_err name_input(co_err err, const char *from, const char *to)
 {
-    char *said = co_strdup(co_errmsg()), *at = said ? strstr(said, to) : NULL;
+    char *said = co_strdup(co_errmsg()), *named = co_sprintf("weights of %s ", to);
+    char *at = said && named ? strstr(said, named) : NULL;
 
+    at = at ? at + strlen("weights of ") : NULL;
     if (at)
         err = co_fail(err, "%.*s%s%s", (int)(at - said), said, from, at + strlen(to));
+    co_free(named);
     co_free(said);
     return err;
 }

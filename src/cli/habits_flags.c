@@ -119,7 +119,8 @@ const co_conf_habit habit_flags[] = {
     {"--preload", "", CO_HABIT_DROPPED, .takes = "latest"},
     {"--preload", "latest", CO_HABIT_BECOMES, "ckpt_path=auto", "the newest of run.dir, if there is one",
      "latest"},
-    {"--preload", NULL, CO_HABIT_BECOMES, "ckpt_path", "the checkpoint of that epoch in run.dir", "latest"},
+    {"--preload", NULL, CO_HABIT_BECOMES, "ckpt_path",
+     "the number of an epoch in run.dir, or a checkpoint's folder", "latest"},
 
     /* torchrun */
     HOSTS("--standalone", NULL, "--standalone"),

@@ -49,12 +49,17 @@ static json_int_t first_other(json_t *a, json_t *b)
     return least;
 }
 
-static const char *token_at(json_t *vocabulary, json_int_t at)
+/* The token of this number, to be printed. */
+static const char *token_at(char out[64], json_t *vocabulary, json_int_t at)
 {
     const char *token;
     json_t *id;
 
-    json_object_foreach(vocabulary, token, id) if (json_integer_value(id) == at) return token;
+    json_object_foreach(vocabulary, token, id) if (json_integer_value(id) == at)
+    {
+        co_utf8_clean(out, 64, token);
+        return out;
+    }
     return "no token";
 }
 
@@ -62,6 +67,7 @@ static const char *token_at(json_t *vocabulary, json_int_t at)
 static void tell_difference(co_str *out, const char *runs, size_t runs_len, const char *bytes, size_t len)
 {
     json_t *file[2] = {NULL, NULL}, *words[2] = {NULL, NULL};
+    char shown[2][64];
 
     if (co_json_parse(&file[0], runs, runs_len, "") == CO_OK && co_json_parse(&file[1], bytes, len, "") == CO_OK)
         for (int i = 0; i < 2; i++)
@@ -70,10 +76,9 @@ static void tell_difference(co_str *out, const char *runs, size_t runs_len, cons
         json_int_t a = first_other(words[0], words[1]), b = first_other(words[1], words[0]);
         json_int_t at = a < 0 || (b >= 0 && b < a) ? b : a;
         if (at >= 0)
-            co_str_addf(
-                out, ". Token %lld is \"%.64s\" in the run's and \"%.64s\" here (%zu tokens there, %zu here)",
-                (long long)at, token_at(words[0], at), token_at(words[1], at), json_object_size(words[0]),
-                json_object_size(words[1]));
+            co_str_addf(out, ". Token %lld is \"%s\" in the run's and \"%s\" here (%zu tokens there, %zu here)",
+                        (long long)at, token_at(shown[0], words[0], at), token_at(shown[1], words[1], at),
+                        json_object_size(words[0]), json_object_size(words[1]));
     }
     json_decref(file[0]);
     json_decref(file[1]);

@@ -146,11 +146,14 @@ co_err co_arena_open(co_arena *arena)
     int fd = memfd_create("cohort", MFD_CLOEXEC);
     if (fd < 0)
         return co_fail(CO_EIO, "memfd_create: %m");
-    char *base = ftruncate(fd, (off_t)arena->bytes) == 0 ? take_addresses(arena->bytes) : MAP_FAILED;
-    if (base != MAP_FAILED)
-        base = mmap(base, arena->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+    char *room = ftruncate(fd, (off_t)arena->bytes) == 0 ? take_addresses(arena->bytes) : MAP_FAILED,
+         *base = room;
+    if (room != MAP_FAILED)
+        base = mmap(room, arena->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
     if (base == MAP_FAILED) {
         co_err err = co_fail(CO_ENOMEM, "map %zu bytes of shared memory: %m", arena->bytes);
+        if (room != MAP_FAILED)
+            munmap(room, arena->bytes);
         close(fd);
         return err;
     }

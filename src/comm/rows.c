@@ -92,7 +92,7 @@ static bool gather(co_rows_order *order, size_t *end, const co_rows_of *part, in
         end[p] = total;
     }
     order->total = total;
-    return changed || total != before;
+    return total != before || changed;
 }
 
 /* dst = a[0..n) and b[0..m) in ascending order. Keys differ, so nothing depends on who comes first. */

@@ -26,12 +26,11 @@ static const char iso_639_1[] = " aa ab ae af ak am an ar as av ay az ba be bg b
                                 "ts tt tw ty ug uk ur uz ve vi"
                                 " vo wa wo xh yi yo za zh zu ";
 
-/* zh is zh_cn as well: what follows '-' or '_' is a region. */
+/* zh is zh_cn as well, but zh_tw is not: what follows '-' or '_' is a region. */
 static bool is_lang(const char *word, const char *lang)
 {
-    size_t n = strcspn(lang, "-_");
-
-    return strlen(word) == n && strncasecmp(word, lang, n) == 0;
+    return strcasecmp(word, lang) == 0 ||
+           (strlen(word) == strcspn(lang, "-_") && strncasecmp(word, lang, strlen(word)) == 0);
 }
 
 static bool is_any_lang(const char *word, const pair_ask *ask)
@@ -60,6 +59,24 @@ static char next_word(char word[PAIRS_LANG], const char **at, const char *end, c
     return before;
 }
 
+/* zh becomes zh_cn if that is asked for, and its region is what stands next in the name. */
+static void add_region(char word[PAIRS_LANG], const char **at, const char *end, const pair_ask *ask)
+{
+    for (int s = 0; s < 2; s++) {
+        const char *lang = ask->lang[s];
+        size_t base = strcspn(lang, "-_"), region = strlen(lang + base); /* with its '-' or '_' */
+        if (region < 2 || base + region >= PAIRS_LANG || !is_lang(word, lang) || (size_t)(end - *at) < region)
+            continue;
+        const char *after = *at + region;
+        if ((**at != '-' && **at != '_') || strncasecmp(*at + 1, lang + base + 1, region - 1) != 0 ||
+            (after < end && isalnum((unsigned char)*after)))
+            continue;
+        memcpy(word, lang, base + region + 1);
+        *at = after;
+        return;
+    }
+}
+
 static bool asks_for(const pair_ask *ask, char named[2][PAIRS_LANG])
 {
     return (is_lang(named[0], ask->lang[0]) && is_lang(named[1], ask->lang[1])) ||
@@ -74,6 +91,7 @@ static bool look_in(pair_ask *ask, const char *name, size_t len)
 
     for (const char *at = name; at < end;) {
         char before = next_word(word, &at, end, name);
+        add_region(word, &at, end, ask);
         char named[2][PAIRS_LANG];
         memcpy(named[0], last, PAIRS_LANG);
         memcpy(named[1], word, PAIRS_LANG);
@@ -114,7 +132,7 @@ co_err pairs_name_columns(const csv *table, const pair_ask *ask, int column[2])
 {
     for (int s = 0; s < 2 && ask->named[0][0]; s++) {
         column[s] = place_of(ask, s);
-        if (column[s] < 0)
+        if (column[s] < 0 || (s == 1 && column[1] == column[0])) /* both: zh_cn and zh_tw of en-zh */
             return csv_fail(
                 table,
                 "data.lang_%s=%s, but the file's name says that it holds %s and %s. Ask for these two"

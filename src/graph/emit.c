@@ -48,7 +48,10 @@ static bool sparse_rule(co_graph *g, struct op *op)
         if (!n->sparse || is_inner(op)) /* a gradient may read what its operator reads */
             continue;
         if (op_rows_by(op->id, i) < 0)
-            return op_fail(g, op, "'%s' is row-sparse: only embedding may read it", n->name);
+            return op_fail(
+                g, op,
+                "'%s' is row-sparse: only an operator that looks up rows (embedding, pair_score) may read it",
+                n->name);
         if (n->only)
             return op_fail(g, op,
                            "'%s' is row-sparse: only one embedding may read it; declare it dense to share it",

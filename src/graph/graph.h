@@ -156,8 +156,8 @@ typedef struct co_bases {
     co_team *team;     /* the threads that compute; NULL: the caller alone */
     /* [d]: rows of ragged dimension d; 1 to its capacity if the graph has it */
     int64_t ragged[CO_RAGGED_DIMS];
-    /* Arrays with the state's layout, whose rows the caller needs soon after those of the state: moments. They are
-     * asked for ahead, never read. */
+    /* Arrays with the state's layout, whose rows the caller needs soon after those of the state: moments. The first
+     * two are asked for ahead; none is read. */
     float *const *beside;
     int n_beside;
     bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */

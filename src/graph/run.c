@@ -249,7 +249,7 @@ static void fetch_rows(const struct lookup *of, const int32_t *row, const char *
 
     for (int64_t i = 0; i < of->n; i++) {
         uint64_t number = (uint32_t)row[i]; /* a negative one is past the last row too */
-        size_t at = of->table + number * bytes, end = at + bytes;
+        size_t first = of->table + number * bytes, end = first + bytes, at = first & ~(size_t)63;
         if (number >= rows)
             continue;
         do {
@@ -262,7 +262,7 @@ static void fetch_rows(const struct lookup *of, const int32_t *row, const char *
 }
 
 /* The rows of tables that a run reads may lie anywhere in memory: they are all asked for before the first is waited
- * for, in the state and in two arrays beside it. What is asked for twice costs nothing. */
+ * for, in the state and in two arrays beside it. */
 static void fetch_tables(const co_exec *e, const co_bases *bases)
 {
     const char *state = bases->state, *first = bases->n_beside > 0 ? (void *)bases->beside[0] : state;

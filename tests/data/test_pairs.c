@@ -105,6 +105,9 @@ static const struct {
     {"opus_en_it_v1.tsv.gz", "it", "en", {"Ciao. = Hello.", "swapped"}},
     {"eng-ita.tsv", "ita", "eng", {"Ciao. = Hello.", "swapped"}},
     {"en-zh_cn.tsv", "zh_cn", "en", {"Ciao. = Hello.", "swapped"}},
+    {"pt_br-ro.tsv", "ro", "pt_br", {"Ciao. = Hello.", "swapped"}},
+    {"zh_cn-zh_tw.tsv", "zh_tw", "zh_cn", {"Ciao. = Hello.", "swapped"}},
+    {"en-zh.tsv", "zh_cn", "zh_tw", {"it holds en and zh", "data.lang_tgt=zh_tw"}},
     {"en-it/plain.tsv", "it", "en", {"Ciao. = Hello.", "swapped"}},
     {"plain.tsv", "it", "en", {"Hello. = Ciao.", "\nit is column 1, en is column 2 (data.column_src"}},
     {"my-set.tsv", "it", "en", {"Hello. = Ciao.", "it is column 1"}},
@@ -123,7 +126,8 @@ TEST(the_columns_of_pairs_follow_the_languages_in_the_file_s_name)
     put("t.en-it.tsv", tsv);
     put("b.en-it.jsonl", jsonl);
     CHECK(test_sh("cp t.en-it.tsv en-it.txt; gzip -c en-it.txt > opus_en_it_v1.tsv.gz; mkdir en-it;"
-                  "for n in eng-ita en-zh_cn en-it/plain plain my-set; do cp t.en-it.tsv $n.tsv; done;"
+                  "for n in eng-ita en-zh_cn pt_br-ro zh_cn-zh_tw en-zh en-it/plain plain my-set; do cp "
+                  "t.en-it.tsv $n.tsv; done;"
                   "(printf 'it\\ten\\n'; cat t.en-it.tsv) > head.en-it.tsv; mkdir -p opus_books/it-en;"
                   "cut -f1 t.en-it.tsv | grep . > opus_books/it-en/B.en-it.en;"
                   "cut -f2 t.en-it.tsv | grep . > opus_books/it-en/B.en-it.it")

@@ -227,9 +227,11 @@ static const struct {
     {twice, "'w' is declared twice and differently: F32 [3], then F32 [4]"},
     {empty, "'w': shape [3,0]: every dimension must be at least 1"},
     {huge, "matmul 'w': a [1048576,1], b [1048576,1]: the result has a dimension below 1 or more than 1 TiB"},
-    {sparse_elsewhere, "linear 'wte': x [3,2], weight [7,2]: 'wte.weight' is row-sparse: only embedding"},
+    {sparse_elsewhere,
+     "linear 'wte': x [3,2], weight [7,2]: 'wte.weight' is row-sparse: only an operator that looks up rows"},
     {sparse_twice, "'wte.weight' is row-sparse: only one embedding may read it"},
-    {sparse_viewed, "reshape 'wte': x [7,2]: 'wte.weight' is row-sparse: only embedding may read it"},
+    {sparse_viewed, "reshape 'wte': x [7,2]: 'wte.weight' is row-sparse: only an operator that looks up rows "
+                    "(embedding, pair_score) may read it"},
     {norm_without_stat, "running_mean must be a statistic [3] made by co_stat"},
     {norm_stat_shared, "'bn.running_mean' is written by another batch norm already"},
     {loss_of_nothing, "loss: it depends on no parameter"},

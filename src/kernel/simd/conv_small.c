@@ -9,14 +9,14 @@
  * Threads divide the rows of the output, and all read all columns. So they first pack the columns together, each its
  * own slivers of the whole k, if they are not too large; one thread packs block by block, into its cache.
  *
- * The chain of a pixel is that of conv.c without its zeros. A zero times a finite weight changes no bit of
- * the chain, so neither does leaving it out.
+ * The chain of a pixel is that of conv.c without its zeros. Leaving out a zero times a finite weight changes no bit,
+ * but for the sign of a zero after an underflow. So the choice between both must not depend on the level (small_fits).
  */
 #include "kernel/simd/conv_int.h"
 
 #include <string.h>
 
-enum { TAPS_MOST = 8, SIDE_MOST = 8, CLASSES_MOST = SIDE_MOST };
+enum { TAPS_MOST = 8, SIDE_MOST = 8, CLASSES_MOST = SIDE_MOST, CHANNELS_LEAST = 16 };
 enum { WHOLE_MOST = 4 << 20 }; /* floats of columns that threads pack together */
 
 /* Along one axis: positions of the output that have the same taps. */
@@ -98,7 +98,7 @@ static bool offsets_fit(const geom *g)
 bool small_fits(const geom *g)
 {
     if (g->h > SIDE_MOST || g->w > SIDE_MOST || g->oh > SIDE_MOST || g->ow > SIDE_MOST || g->kh > TAPS_MOST ||
-        g->kw > TAPS_MOST || g->c < NR || g->o < NR || !offsets_fit(g))
+        g->kw > TAPS_MOST || g->c < CHANNELS_LEAST || g->o < CHANNELS_LEAST || !offsets_fit(g))
         return false;
     return 5 * valid(g, g->oh, g->kh, g->h) * valid(g, g->ow, g->kw, g->w) < 4 * g->oh * g->kh * g->ow * g->kw;
 }

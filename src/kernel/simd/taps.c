@@ -24,7 +24,7 @@ ALWAYS_INLINE void turn(float *dw, const float *sums, int64_t step, int64_t taps
     UNROLL for (int i = 0; i < VW; i++) put(dw + i * taps, r[i], add);
 }
 
-/* At most VW taps of VW channels. */
+/* Fewer than VW taps of VW channels. */
 ALWAYS_INLINE void turn_few(float *dw, const float *sums, int64_t step, int64_t taps, bool add)
 {
     const float *row[VW];

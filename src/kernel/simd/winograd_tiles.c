@@ -31,8 +31,7 @@ typedef struct lanes {
     int32_t at[VW]; /* of each tile, in the planes of the first channel of the group's first image */
 } lanes;
 
-/* Whether the first tile of each run of n and its last one are `apart`. Places rise with the tiles, so tiles that lie
- * between them do, too. */
+/* Are the tiles of every run of n neighbours? Places rise with the tiles, so comparing the ends of a run is enough. */
 static bool are_runs(const int32_t at[VW], int64_t n, int64_t apart)
 {
     for (int64_t i = 0; i < VW; i += n)
