@@ -47,21 +47,35 @@ ALWAYS_INLINE void row_step(vf *s, float x, vf b0, vf b1, int wide)
         s[1] = v_fma(v_set(x), b1, s[1]);
 }
 
-/* Row r of a tile is finished. */
-ALWAYS_INLINE void row_end(const tile *g, int r, vf *s, int wide)
+/* One row of sums is finished. */
+ALWAYS_INLINE void row_end(float *t, const vf *s, int wide, const float *bias_m, const float *bias_n, bool add)
 {
-    float *t = g->t + r * g->ldt;
-
     UNROLL for (int v = 0; v < wide; v++)
     {
-        if (g->bias_m)
-            s[v] += v_set(g->bias_m[r]);
-        if (g->bias_n)
-            s[v] += v_load(g->bias_n + v * VW);
-        if (g->add)
-            s[v] += v_load(t + v * VW);
-        v_store(t + v * VW, s[v]);
+        vf x = s[v];
+        if (bias_m)
+            x += v_set(*bias_m);
+        if (bias_n)
+            x += v_load(bias_n + v * VW);
+        if (add)
+            x += v_load(t + v * VW);
+        v_store(t + v * VW, x);
     }
+}
+
+ALWAYS_INLINE void tile_end(const tile *g, vf s[MR][WIDE], int m, int wide)
+{
+    const float *bias_m = g->bias_m, *bias_n = g->bias_n;
+    int64_t ldt = g->ldt;
+    float *t = g->t;
+
+    if (!bias_m && !bias_n && !g->add) { /* most tiles */
+        UNROLL for (int r = 0; r < m; r++) row_end(t + r * ldt, s[r], wide, NULL, NULL, false);
+        return;
+    }
+    bool add = g->add;
+    UNROLL for (int r = 0; r < m; r++)
+        row_end(t + r * ldt, s[r], wide, bias_m ? bias_m + r : NULL, bias_n, add);
 }
 
 /* n steps of all rows. m and `wide` are constants where this is called. */
@@ -93,7 +107,7 @@ ALWAYS_INLINE void packed_tile(const tile *g, int m, int wide)
 
     tile_start(s, g, m, wide);
     steps(s, g->a, g->b, g->k, m, wide, 1, MR, NR);
-    UNROLL for (int r = 0; r < m; r++) row_end(g, r, s[r], wide);
+    tile_end(g, s, m, wide);
 }
 
 /* Rows of A that are read in place often come from memory: while a line of each is used, those of the next tile are
@@ -110,7 +124,7 @@ ALWAYS_INLINE void strided_tile(const tile *g, int m, int wide)
         steps(s, a + k, b + k * g->ldb, LINE, m, wide, g->rs, 1, g->ldb);
     }
     steps(s, a + k * g->cs, b + k * g->ldb, g->k - k, m, wide, g->rs, g->cs, g->ldb);
-    UNROLL for (int r = 0; r < m; r++) row_end(g, r, s[r], wide);
+    tile_end(g, s, m, wide);
 }
 
 ALWAYS_INLINE void packed(const tile *g, int m)
@@ -271,6 +285,8 @@ static micro_fn *micro_of(bool packed, int64_t n)
     return n > VW ? micro_strided : micro_strided_narrow;
 }
 
+enum { ASK_STEPS = 16 }; /* asking for the next tile of C is not worth its time in a tile of fewer steps */
+
 /* `more`: another tile follows below this one. */
 static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int64_t n, bool packed, bool more)
 {
@@ -280,7 +296,7 @@ static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int
     t->t = straight ? g->c + i * g->cm + at : buf;
     t->ldt = straight ? g->cm : NR;
     t->add = straight && g->add;
-    t->next_t = straight && more ? t->t + m * g->cm : NULL;
+    t->next_t = straight && more && (t->add || t->k >= ASK_STEPS) ? t->t + m * g->cm : NULL;
     if (!straight && t->resume)
         tile_in(g, i, m, j, n, buf);
     micro_of(packed, n)(t, m);
@@ -436,13 +452,15 @@ static gemm swapped(const gemm *g)
     return s;
 }
 
-/* A rough estimate in cycles: computing tiles, packing a transposed B, storing tiles transposed. */
+/* A rough estimate in cycles: computing tiles, packing a transposed B, storing tiles transposed. A narrow tile takes
+ * three quarters of a wide one's time: its loads of A are for one vector each. */
 static int64_t cost(const gemm *g)
 {
-    int64_t vectors = (g->n + VW - 1) / VW, rows = g->m < 4 ? 4 : g->m;
+    int64_t rest = g->n % NR, rows = g->m < 4 ? 4 : g->m;
+    int64_t quarters = g->n / NR * 4 + (rest > VW ? 4 : rest > 0 ? 3 : 0);
     int64_t pack = !g->b.ti && g->b.si != 1 ? g->n * g->k / 3 : 0;
     int64_t store = g->cn != 1 ? g->m * g->n / 2 : 0;
-    return vectors * rows * g->k / 2 + pack + store;
+    return quarters * rows * g->k / 4 + pack + store;
 }
 
 void gemm_run(const gemm *g, float *scratch, int ith, int nth)
